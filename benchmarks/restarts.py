@@ -20,6 +20,7 @@ from common import clock
 from common.context import internal
 from common.messages.commands import Build, Command, Destroy, Power, PowerAction
 from common.messages.reports import Outcome, Report
+from common.states import ResourceType
 from compute.commands import build, destroy, power
 from compute.commands.job import Job
 from compute.hypervisor.proxmox import settings
@@ -68,16 +69,22 @@ def measure(
     """Reboot and delete one server; with ``change`` each reboot has something to apply."""
     bench = Bench(hypervisor, number)
     bench.run(bench.build)
-    placed, server = bench.build.placed, bench.build.server_uuid
+    placed, server = bench.build.placed, bench.build.resource_id
     client, took = hypervisor.shared.client, []
     for turn in range(REBOOTS):
         if change:
             _change(client, placed.vmid, turn)  # waits for the lock itself
         until = clock.after(DEADLINE_SECONDS)
         action = PowerAction.REBOOT_HARD
-        took.append(bench.run(Power(100 + turn, 1, server, placed, until, action=action)))
+        took.append(
+            bench.run(
+                Power(100 + turn, 1, ResourceType.SERVER, server, placed, until, action=action)
+            )
+        )
         time.sleep(between)
-    gone = bench.run(Destroy(200, 1, server, placed, clock.after(DEADLINE_SECONDS)))
+    gone = bench.run(
+        Destroy(200, 1, ResourceType.SERVER, server, placed, clock.after(DEADLINE_SECONDS))
+    )
     listed = client.get(f"nodes/{NODE}/tasks", source="all", vmid=placed.vmid, limit=500)
     failed = [one["status"] for one in listed if one.get("endtime") and one["status"] != "OK"]
     return {

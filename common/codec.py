@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Hashable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
 import orjson
@@ -32,12 +32,23 @@ def load(cls: type[T], data: Any) -> T:
     the family that this release doesn't have.
     """
     if isinstance(cls, type) and issubclass(cls, Tagged):
-        return typing.cast(T, msgspec.convert(data, _member(cls, data)))
-    return msgspec.convert(data, cls)
+        return typing.cast(T, _load_member(cls, data))
+    return msgspec.convert(data, cls, dec_hook=_load_nested)
+
+
+if TYPE_CHECKING:
+    Member = Annotated[T, "any member of the family"]
+    _Field = object
+else:
+
+    class Member(Generic[T]):
+        """The type of a field that holds any member of a family; for mypy the family itself."""
+
+    _Field = Member
 
 
 @dataclasses.dataclass(frozen=True)
-class Tagged:
+class Tagged(_Field):
     """Base of a family of dataclasses: loaded as the base, a value is of the class that wrote it.
 
     A family is one subclass of this one with its own subclasses, all in one module.
@@ -54,6 +65,16 @@ class Tagged:
 @functools.cache
 def _members(cls: Any) -> Mapping[str, type[Tagged]]:
     return {one.__name__: one for one in family(cls)}
+
+
+def _load_member(cls: type[Tagged], data: Any) -> Tagged:
+    return msgspec.convert(data, _member(cls, data), dec_hook=_load_nested)
+
+
+def _load_nested(hint: Any, data: Any) -> Tagged:
+    """Load a field of type ``Member``, as msgspec asks for it."""
+    (family_,) = typing.get_args(hint)
+    return _load_member(typing.get_origin(family_) or family_, data)
 
 
 def _member(cls: type[Tagged], data: Any) -> type[Tagged]:

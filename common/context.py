@@ -9,6 +9,7 @@ from typing import Any
 from oslo_context import context as oslo_context
 
 from common import ids
+from common.states import ResourceType
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -17,7 +18,8 @@ class RequestContext(oslo_context.RequestContext):
     def __init__(
         self,
         *args: Any,
-        server_uuid: str | None = None,
+        resource_type: str | None = None,
+        resource_id: str | None = None,
         asked: Mapping[str, Any] | None = None,
         traceparent: str | None = None,
         only_look: bool = False,
@@ -33,8 +35,12 @@ class RequestContext(oslo_context.RequestContext):
         self.only_look = only_look
         #: the only revision of a record that may be changed; None: any
         self.if_revision = if_revision
-        #: the server that is being worked on, for the log line
-        self.server_uuid = server_uuid
+        #: what is being worked on, for the log line: see ``common.states.ResourceType``
+        self.resource_type, self.resource_id = resource_type, resource_id
+
+    def about(self, resource_type: str, resource_id: str) -> None:
+        """Have log lines name what is being worked on."""
+        self.resource_type, self.resource_id = resource_type, resource_id
 
     def to_message(self) -> dict[str, Any]:
         """Return plain values for a message, without the token: services have their own."""
@@ -50,7 +56,8 @@ class RequestContext(oslo_context.RequestContext):
             "system_scope": self.system_scope,
             "roles": list(self.roles),
             "is_admin": self.is_admin,
-            "server_uuid": self.server_uuid,
+            "resource_type": self.resource_type,
+            "resource_id": self.resource_id,
             "asked": self.asked,
             "traceparent": self.traceparent,
             "only_look": self.only_look,
@@ -65,24 +72,30 @@ class RequestContext(oslo_context.RequestContext):
     def get_logging_values(self) -> dict[str, Any]:
         """Return the values that oslo.log's format may name: identifiers in their form only."""
         values: dict[str, Any] = super().get_logging_values()
-        values["server_uuid"] = self.server_uuid
-        for name, is_one in _IDENTIFIERS.items():
+        kind = self.resource_type if self.resource_type in list(ResourceType) else None
+        values |= {"resource_type": kind or "resource", "resource_id": self.resource_id}
+        forms = {**_IDENTIFIERS, "resource_id": _NAMES.get(str(kind), ids.is_uuid)}
+        for name, is_one in forms.items():
             values[name] = values[name] if values[name] and is_one(str(values[name])) else "-"
         return values
 
 
 #: Keystone's are UUIDs without dashes; of users and groups of LDAP, and of federated ones, SHA-256
 _HEXADECIMAL = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
+#: forms of the IDs of resources that have no UUID
+_NAMES: Mapping[str, Callable[[str], object]] = {
+    ResourceType.HOST: re.compile(r"[A-Za-z0-9._-]{1,255}").fullmatch,
+    ResourceType.TEMPLATE: re.compile(r"[A-Za-z0-9._-]{1,255}/[0-9]{1,10}").fullmatch,
+}
 
 
 def _is_identifier(text: str) -> bool:
     return ids.is_uuid(text) or _HEXADECIMAL.fullmatch(text) is not None
 
 
-_IDENTIFIERS: Mapping[str, Callable[[str], bool]] = {
+_IDENTIFIERS: Mapping[str, Callable[[str], object]] = {
     "request_id": ids.is_request_id,
     "global_request_id": ids.is_request_id,
-    "server_uuid": ids.is_uuid,
     "resource_uuid": ids.is_uuid,
     "project": _is_identifier,
     "project_id": _is_identifier,

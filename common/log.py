@@ -16,15 +16,15 @@ from oslo_config import cfg
 from oslo_log import formatters
 from oslo_log import log as oslo_log
 
-#: request ID, global request ID, user, project and server in every line
+#: request IDs, project and resource in every line
 CONTEXT_FORMAT = (
     "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
-    "[%(global_request_id)s %(request_id)s project %(project_id)s server %(server_uuid)s] "
-    "%(message)s"
+    "[%(global_request_id)s %(request_id)s project %(project_id)s "
+    "%(resource_type)s %(resource_id)s] %(message)s"
 )
 DEFAULT_FORMAT = (
     "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
-    "[- - project - server -] %(message)s"
+    "[- - project - resource -] %(message)s"
 )
 
 #: libraries that log secrets or noise below these levels

@@ -124,11 +124,7 @@ class Cloud:
             operation.ctxt,
             worker,
             Destroy(
-                operation.id,
-                operation.attempt,
-                operation.server_uuid,
-                where,
-                deadline,
+                *operation.about(where, deadline),
                 drive_only=drive_only,
                 stopped_on=stopped_on,
                 left_behind=left_behind,

@@ -9,6 +9,7 @@ from common import context
 from common.errors import MicronovaError
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole, token_hash
+from common.states import ResourceType
 from common.streams import Stream, relay
 from compute.client import ComputeClient
 from conductor.rpc import ConductorRpc
@@ -48,7 +49,7 @@ class Proxy:
             with self._sessions.session() as session:
                 target = self._conductor.use_console_token(ctxt, token_hash(token))
                 opened()
-                ctxt.server_uuid = target.server_uuid
+                ctxt.about(ResourceType.SERVER, target.server_uuid)
                 order = OpenConsole(target, self._relay_url, session.grant)
                 self._compute.open_console(ctxt, order)
                 agent = session.agent(AGENT_SECONDS)

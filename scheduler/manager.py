@@ -10,6 +10,7 @@ from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.resources.aggregates import AllAggregates
+from common.states import ResourceType
 from scheduler import measured
 from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable
@@ -37,7 +38,7 @@ class SchedulerManager:
         self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...]
     ) -> Decision:
         """Choose and claim a host for one server."""
-        ctxt.server_uuid = request.server_uuid
+        ctxt.about(ResourceType.SERVER, request.server_uuid)
         self._check_ready(ctxt)
         with measured.deciding(1):
             decision = self._decider.decide(request, alternates)

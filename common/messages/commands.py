@@ -8,13 +8,29 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Mapping
+import typing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from common.codec import Tagged
 from common.messages.filters import Filter
+from common.messages.reports import (
+    Built,
+    Copied,
+    Marked,
+    Moved,
+    Outcome,
+    Plugged,
+    Removed,
+    VmSeen,
+    VnetMade,
+    VolumeMade,
+    VolumeSeen,
+    outcome_named_by,
+)
 from common.resources.local_disks import LocalDisk
+from common.states import ResourceType
 
 
 @dataclass(frozen=True)
@@ -136,13 +152,24 @@ class StrictGroup:
     max_per_host: int = 1
 
 
+#: the class of a command's outcome; of any command: ``Outcome``
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    O_co = TypeVar("O_co", bound=Outcome, covariant=True, default=Outcome)
+else:
+    O_co = typing.TypeVar("O_co", covariant=True)
+
+
 @dataclass(frozen=True)
-class Command(Tagged):
+class Command(Tagged, Generic[O_co]):
     """The part common to all commands. May be sent twice: same operation, same answer."""
 
     operation_id: int
     attempt: int
-    server_uuid: str
+    resource_type: ResourceType
+    resource_id: str
+    """What it is about: see ``common.states.ResourceType`` for the form of its ID."""
     placed: Placed
     deadline: datetime.datetime
     """When the agent must give up and report so."""
@@ -150,6 +177,12 @@ class Command(Tagged):
     """When this message was sent."""
     cloud: str = field(default="", kw_only=True)
     """The cloud that sends it: its ID is in all that is made, and must be in what is changed."""
+
+    @classmethod
+    def outcome(cls) -> type[O_co]:
+        """Return the class of its outcome, which its own class names."""
+        named: Callable[[Any], type[O_co]] = outcome_named_by
+        return named(cls)
 
 
 @dataclass(frozen=True)
@@ -167,7 +200,7 @@ class ServerVolume:
 
 
 @dataclass(frozen=True)
-class Build(Command):
+class Build(Command[Built]):
     """Create the VM of the record and see it run; on failure leave nothing behind."""
 
     name: str = ""
@@ -218,7 +251,7 @@ class Swap(Build):
 
 
 @dataclass(frozen=True)
-class EndSwap(Command):
+class EndSwap(Command[VmSeen]):
     """Remove what the VM had before a Swap, or give it back and remove what is new."""
 
     keep: bool = True
@@ -233,25 +266,25 @@ class EndSwap(Command):
 class CacheImage(Build):
     """Make the template of a build's image ahead of any build; nothing else is made.
 
-    It is about no server, like ``RetireTemplate``; its VMID is the template's.
+    It is about the template, like ``RetireTemplate``; its VMID is the template's.
     """
 
 
 @dataclass(frozen=True)
-class RetireTemplate(Command):
+class RetireTemplate(Command[Removed]):
     """Remove an image's cached template, if it is ours and no clone depends on it.
 
-    It is about no server: ``server_uuid`` is ``<cluster>/<VMID>``.
+    It is about the template, and about no server.
     """
 
     image_id: str = ""
 
 
 @dataclass(frozen=True)
-class StoreImage(Command):
+class StoreImage(Command[Outcome]):
     """Give the cluster what a user uploaded as an image, and see it listed with its size.
 
-    It is about no server: ``server_uuid`` is the image's, and there is no VM.
+    It is about the image: there is no VM.
     """
 
     volid: str = ""
@@ -264,17 +297,17 @@ class StoreImage(Command):
 
 
 @dataclass(frozen=True)
-class RemoveImage(Command):
-    """Remove the file of an uploaded image, and see it gone; also about no server."""
+class RemoveImage(Command[Removed]):
+    """Remove the file of an uploaded image, and see it gone; also about the image."""
 
     volid: str = ""
 
 
 @dataclass(frozen=True)
-class MakeVnet(Command):
+class MakeVnet(Command[VnetMade]):
     """Give the cluster the SDN vnet of a network, applied on its nodes.
 
-    It is about no server: ``server_uuid`` is the network's, and there is no VM.
+    It is about the network: there is no VM.
     """
 
     vnet: str = ""
@@ -283,15 +316,15 @@ class MakeVnet(Command):
 
 
 @dataclass(frozen=True)
-class RemoveVnet(Command):
-    """Remove the SDN vnet of a network, and see it gone; also about no server."""
+class RemoveVnet(Command[Removed]):
+    """Remove the SDN vnet of a network, and see it gone; about the network, too."""
 
     vnet: str = ""
     zone: str = ""
 
 
 @dataclass(frozen=True)
-class Destroy(Command):
+class Destroy(Command[Removed]):
     """Remove the VM if it is provably ours: stop, purge, see config and volumes gone."""
 
     graceful: bool = False
@@ -324,7 +357,7 @@ class PowerAction(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Power(Command):
+class Power(Command[VmSeen]):
     """Bring the VM to a power state and see it there."""
 
     action: PowerAction = PowerAction.START
@@ -342,7 +375,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Shape(Command):
+class Shape(Command[VmSeen]):
     """Stop the VM, give it this size, and start it if it is to run; on failure as it was."""
 
     size: Size = Size(1, 0)
@@ -353,7 +386,7 @@ class Shape(Command):
 
 
 @dataclass(frozen=True)
-class Grow(Command):
+class Grow(Command[VmSeen]):
     """Grow the root disk to this size; never shrinks it. Fit the other local disks."""
 
     disk_gib: int = 0
@@ -363,11 +396,11 @@ class Grow(Command):
 
 
 @dataclass(frozen=True)
-class Move(Command):
+class Move(Command[Moved]):
     """Move the VM to another node of its cluster: live if it runs, else offline.
 
     ``placed`` is where it is recorded. Disks on storages of the node's own are copied. On failure
-    it is where it was, unless the outcome says otherwise (``Outcome.node``): once its
+    it is where it was, unless the outcome says otherwise (``Moved.node``): once its
     configuration is on the target, it remains there. A repeated command looks and continues.
     """
 
@@ -388,7 +421,7 @@ class Move(Command):
 
 
 @dataclass(frozen=True)
-class Plug(Command):
+class Plug(Command[VmSeen]):
     """Give a VM this interface, or take it away. It is found by its MAC address."""
 
     nic: Nic = Nic("", "", "", "", "")
@@ -403,7 +436,7 @@ class Plug(Command):
 
 
 @dataclass(frozen=True)
-class Copy(Command):
+class Copy(Command[Copied]):
     """Make an image of a server's root disk, or of a volume: a template at ``placed``, on the
     node of the server or of the volume's holder.
 
@@ -422,7 +455,7 @@ class Copy(Command):
 
 
 @dataclass(frozen=True)
-class Mark(Command):
+class Mark(Command[Marked]):
     """Set the owner mark of an existing VM, or remove it. Nothing else is changed."""
 
     on: bool = True
@@ -462,11 +495,10 @@ class VolumeSource:
 
 
 @dataclass(frozen=True)
-class MakeVolume(Command):
+class MakeVolume(Command[VolumeMade]):
     """Make the holder of a volume with its disk, and park the disk; on failure leave nothing.
 
-    As with all commands about volumes but ``PlugVolume``, ``server_uuid`` is the volume's id and
-    ``placed`` its holder. The outcome has ``volume``.
+    As in all commands about a volume, ``placed`` is its holder.
     """
 
     name: str = ""
@@ -479,7 +511,7 @@ class MakeVolume(Command):
 
 
 @dataclass(frozen=True)
-class RemoveVolume(Command):
+class RemoveVolume(Command[Removed]):
     """Remove a volume with its holder, and see both gone; none that any server's VM names."""
 
     volid: str | None = None
@@ -489,7 +521,7 @@ class RemoveVolume(Command):
 
 
 @dataclass(frozen=True)
-class GrowVolume(Command):
+class GrowVolume(Command[VolumeSeen]):
     """Grow a volume to this size, in its holder or in its server's VM; never shrinks."""
 
     volid: str = ""
@@ -499,7 +531,7 @@ class GrowVolume(Command):
 
 
 @dataclass(frozen=True)
-class RetypeVolume(Command):
+class RetypeVolume(Command[VolumeSeen]):
     """Move a volume's disk to another storage of its node; its holder does not change.
 
     On failure it may be in either place: the same command with ``settle`` says where it is.
@@ -524,7 +556,7 @@ class SnapshotVerb(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class SnapVolume(Command):
+class SnapVolume(Command[Removed]):
     """Have Proxmox VE take a snapshot of a volume, remove one, or bring the volume back to it."""
 
     verb: SnapshotVerb = SnapshotVerb.TAKE
@@ -539,10 +571,10 @@ class SnapVolume(Command):
 
 
 @dataclass(frozen=True)
-class BackUpVolume(Command):
+class BackUpVolume(Command[VolumeMade]):
     """Have Proxmox VE make an archive of a volume at rest; on failure leave none.
 
-    ``server_uuid`` is the volume's id. The outcome has the archive as ``volume``.
+    It is about the volume. The outcome has the archive as its volume.
     """
 
     backup_id: str = ""
@@ -552,10 +584,10 @@ class BackUpVolume(Command):
 
 
 @dataclass(frozen=True)
-class RemoveBackup(Command):
+class RemoveBackup(Command[Removed]):
     """Remove what there is of a backup, and see it gone.
 
-    ``server_uuid`` is the backup's id, ``placed`` the holder that was backed up; it may be gone.
+    It is about the backup; ``placed`` is the holder that was backed up, which may be gone.
     """
 
     storage: str = ""
@@ -566,9 +598,10 @@ class RemoveBackup(Command):
 
 
 @dataclass(frozen=True)
-class PlugVolume(Command):
+class PlugVolume(Command[Plugged]):
     """Plug a volume into a server's VM, or unplug it; the volume and its holder are unchanged.
 
+    It is about the server, and ``placed`` is its VM.
     The volume is found by its volid. If the guest doesn't release it, it remains plugged.
     """
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from common.codec import Member, Tagged
+from common.states import ResourceType
 
 
 class Category(enum.StrEnum):
@@ -83,8 +88,8 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Copied:
-    """The copy of a server's disk; sizes in bytes."""
+class CopiedDisk:
+    """The copy of a disk; sizes in bytes."""
 
     volid: str
     disk_format: str
@@ -104,28 +109,97 @@ class MadeVolume:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a command ended."""
+class Outcome(Tagged):
+    """How a command ended; each command names the class of its own (``Command.outcome``)."""
 
     ok: bool
-    power_state: int = 0
     failure: Failure | None = None
-    gone: bool = False
-    """After a Destroy, or a failed Build: config and volumes were seen absent.
 
-    After a failed Build whose failure quarantines the VMID it may also mean that only what the
-    failure names in ``left`` is there, which no agent may or can remove.
+
+@dataclass(frozen=True)
+class Removed(Outcome):
+    """The outcome of what removes something."""
+
+    gone: bool = False
+    """Whether nothing of it is there any more, by a look."""
+
+
+@dataclass(frozen=True)
+class VmSeen(Outcome):
+    """The outcome of what changes a server's VM."""
+
+    power_state: int = 0
+    """As it was seen last; 0: it was not seen."""
+
+
+@dataclass(frozen=True)
+class Built(VmSeen, Removed):
+    """``gone``, after a failure: config and volumes were seen absent.
+
+    If the failure quarantines the VMID it may also mean that only what the failure names in
+    ``left`` is there, which no agent may or can remove.
     """
+
+
+@dataclass(frozen=True)
+class Marked(VmSeen, Removed):
+    """``gone``: the VM was seen without the server's mark."""
+
+
+@dataclass(frozen=True)
+class Moved(VmSeen):
+    """The outcome of a move."""
+
     node: str = ""
-    """After a Move: the node that has the VM, by a look at both; empty: that is not known."""
-    copied: Copied | None = None
-    """What a Copy made."""
-    mtu: int | None = None
-    """After a MakeVnet: that of the zone."""
-    volume: MadeVolume | None = None
-    """After a MakeVolume or a GrowVolume; after a BackUpVolume the archive."""
+    """The node that has the VM, by a look at both; empty: that is not known."""
+
+
+@dataclass(frozen=True)
+class Plugged(VmSeen):
+    """The outcome of plugging a volume."""
+
     slot: int | None = None
-    """After a PlugVolume: the slot that the volume has, where it isn't the one asked for."""
+    """The slot that the volume has, where it isn't the one asked for."""
+
+
+@dataclass(frozen=True)
+class Copied(Removed):
+    """The outcome of a copy; ``gone``, after a failure: nothing of it is left."""
+
+    disk: CopiedDisk | None = None
+    """What was made."""
+
+
+@dataclass(frozen=True)
+class VolumeSeen(Outcome):
+    """The outcome of what changes a volume's disk."""
+
+    volume: MadeVolume | None = None
+    """As it was seen last."""
+
+
+@dataclass(frozen=True)
+class VolumeMade(VolumeSeen, Removed):
+    """``gone``, after a failure: nothing of the volume, or of the archive, is left."""
+
+
+@dataclass(frozen=True)
+class VnetMade(Outcome):
+    """The outcome of making a vnet."""
+
+    mtu: int | None = None
+    """That of the zone."""
+
+
+@functools.cache
+def outcome_named_by(cls: Any) -> Any:
+    """Return the class of outcomes that a class names where it names its bases."""
+    for base in cls.__mro__:
+        for one in base.__dict__.get("__orig_bases__", ()):
+            for named in typing.get_args(one):
+                if isinstance(named, type) and issubclass(named, Outcome):
+                    return named
+    raise TypeError(f"{cls.__name__} names no outcome")
 
 
 @dataclass(frozen=True)
@@ -134,10 +208,11 @@ class Report:
 
     operation_id: int
     attempt: int
-    server_uuid: str
+    resource_type: ResourceType
+    resource_id: str
     host: str
     steps: tuple[Step, ...] = ()
-    outcome: Outcome | None = None
+    outcome: Member[Outcome] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Build, PlugVolume
-from common.messages.reports import Outcome
+from common.messages.reports import Built
 from common.resources.states import PowerState
 from compute.commands import configdrive
 from compute.commands.filtering import filtered
@@ -26,7 +26,7 @@ def build(
     machine: Machine,
     command: Build,
     write_group: Callable[[], Detail] | None = None,
-) -> Outcome:
+) -> Built:
     """Run the steps of a build. ACTIVE means seen running; the guest agent isn't waited for.
 
     With ``job.only_look`` it succeeds if the VM is as a completed build leaves it.
@@ -42,7 +42,7 @@ def build(
     # which the conductor commits first, may remove it.
     failure = carry_out(job, todo, keeps=lambda: machine.finished)
     if failure is None:
-        return Outcome(True, PowerState.RUNNING)
+        return Built(True, power_state=PowerState.RUNNING)
     if failure.step in (CHECK, IMAGE) and not machine.finished:
         _look_behind(job, machine, command)
     # Nothing of ours is left if everything was seen absent, or if what was found is not ours.
@@ -51,14 +51,14 @@ def build(
     set_aside = bool(machine.stuck) and set(failure.left) == set(machine.stuck)
     gone = clean or set_aside
     reported = replace(failure, clean=clean, refused=gone and machine.refused)
-    return Outcome(False, PowerState.NOSTATE, reported, gone=gone)
+    return Built(False, reported, gone=gone)
 
 
-def _look(job: Job, machine: Machine) -> Outcome:
+def _look(job: Job, machine: Machine) -> Built:
     failure = carry_out(job, [Step("compute_find_vm", machine.find_built)])
     if failure is None:
-        return Outcome(True, PowerState.RUNNING)
-    return Outcome(False, PowerState.NOSTATE, failure, gone=machine.absent)
+        return Built(True, power_state=PowerState.RUNNING)
+    return Built(False, failure, gone=machine.absent)
 
 
 def _look_behind(job: Job, machine: Machine, command: Build) -> None:
@@ -127,7 +127,8 @@ def _attach_volumes(machine: Machine, command: Build) -> Detail:
             PlugVolume(
                 command.operation_id,
                 command.attempt,
-                command.server_uuid,
+                command.resource_type,
+                command.resource_id,
                 command.placed,
                 command.deadline,
                 volume_id=one.volume_id,

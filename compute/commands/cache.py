@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from common.messages.commands import CacheImage
-from common.messages.reports import Category, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Built, Category
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 
 
-def cache(job: Job, machine: Machine, command: CacheImage) -> Outcome:
+def cache(job: Job, machine: Machine, command: CacheImage) -> Built:
     """Ensure that the image's template exists."""
 
     def have() -> Detail:
@@ -22,4 +21,4 @@ def cache(job: Job, machine: Machine, command: CacheImage) -> Outcome:
         return detail
 
     failure = carry_out(job, (Step("compute_ensure_image", have),))
-    return Outcome(failure is None, PowerState.NOSTATE, failure=failure)
+    return Built(failure is None, failure)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from common.messages.commands import Copy
-from common.messages.reports import Copied, Outcome
+from common.messages.reports import Copied, CopiedDisk
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, DiskCopy, Removal
 
 
-def copy(job: Job, disk: DiskCopy, command: Copy) -> Outcome:
+def copy(job: Job, disk: DiskCopy, command: Copy) -> Copied:
     """Run the steps; the outcome says what was made, or whether nothing is left."""
-    made: list[Copied] = []
+    made: list[CopiedDisk] = []
     removed: list[Removal] = []
 
     def make() -> Detail:
@@ -32,5 +32,5 @@ def copy(job: Job, disk: DiskCopy, command: Copy) -> Outcome:
     )
     failure = carry_out(job, steps)
     if failure is None:
-        return Outcome(True, copied=made[0])
-    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+        return Copied(True, disk=made[0])
+    return Copied(False, failure, gone=bool(removed) and removed[0].gone)

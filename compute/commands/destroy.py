@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Destroy
-from common.messages.reports import Category, Failure, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, Failure, Removed
 from compute.commands.job import Job
 from compute.commands.steps import Step, Unwound, carry_out
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 
 
-def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Outcome:
+def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int) -> Removed:
     """Stop, remove, see config and volumes gone. An absent VM counts as gone."""
     sums = _Sums()
     if command.drive_only:
@@ -24,8 +23,8 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
         todo = steps(machine, sums, seconds if command.stopped_on is None else None)
     failure = carry_out(job, todo)
     if failure is None:
-        return Outcome(True, PowerState.NOSTATE, gone=True)
-    return Outcome(False, PowerState.NOSTATE, failure=sums.failure(failure, machine))
+        return Removed(True, gone=True)
+    return Removed(False, sums.failure(failure, machine))
 
 
 class _Sums:

@@ -82,7 +82,8 @@ class Journal:
             Report(
                 command.operation_id,
                 command.attempt,
-                command.server_uuid,
+                command.resource_type,
+                command.resource_id,
                 command.placed.host,
                 steps,
                 outcome,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from common.messages.commands import Mark
-from common.messages.reports import Outcome
+from common.messages.reports import Marked
 from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import HypervisorError, OwnerMark
 
 
-def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
+def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Marked:
     """Run the one step; ``gone``: the VM was seen without the server's mark."""
     if command.again:
         step = Step("compute_mark_vm", owner_mark.mark_again)
@@ -26,4 +26,4 @@ def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Outcome:
             power = owner_mark.power_state()
     except HypervisorError as error:
         job.journal.note(None, {"probe": error.message})
-    return Outcome(failure is None and gone != command.on, power, failure, gone)
+    return Marked(failure is None and gone != command.on, failure, gone, power)

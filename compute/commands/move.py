@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from common.messages.commands import Move
-from common.messages.reports import Failure, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Failure, Moved
 from compute.commands import configdrive
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out, remove
+from compute.commands.vm_steps import seen
 from compute.hypervisor.moving import Moving
-from compute.hypervisor.port import HypervisorError, Machine, Removal
+from compute.hypervisor.port import Machine, Removal
 
 #: names of the steps: of a live migration Nova's
 _LIVE = (
@@ -32,7 +32,7 @@ _OFFLINE = (
 _TRIES = 3
 
 
-def move(job: Job, machine: Machine, command: Move) -> Outcome:
+def move(job: Job, machine: Machine, command: Move) -> Moved:
     """Run the steps; the outcome says on which node the VM is, and its last power state."""
     moving = machine.moving(command)
     failure = None if command.settle else carry_out(job, _there(moving, command))
@@ -40,7 +40,7 @@ def move(job: Job, machine: Machine, command: Move) -> Outcome:
         failure = carry_out(job, _afterwards(moving, command))
         if failure is None:
             _remove_copies(job, moving)
-    return Outcome(failure is None, _seen(machine), _of(failure, moving), node=moving.node)
+    return Moved(failure is None, _of(failure, moving), seen(machine), moving.node)
 
 
 def _there(moving: Moving, command: Move) -> tuple[Step, ...]:
@@ -99,10 +99,3 @@ def _of(failure: Failure | None, moving: Moving) -> Failure | None:
     if failure is None or moving.node:
         return failure
     return replace(failure, clean=False)
-
-
-def _seen(machine: Machine) -> PowerState:
-    try:
-        return machine.power_state()
-    except HypervisorError:
-        return PowerState.NOSTATE

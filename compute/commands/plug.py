@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from common.messages.commands import Plug
 from common.messages.filters import Filter
-from common.messages.reports import Category, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, VmSeen
 from compute.commands.filtering import filtered
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
+from compute.commands.vm_steps import seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 
 
-def plug(job: Job, machine: Machine, command: Plug) -> Outcome:
+def plug(job: Job, machine: Machine, command: Plug) -> VmSeen:
     """Run the steps; the outcome has the last power state seen."""
     find = Step("compute_find_vm", lambda: _find(machine, command))
     if command.on:
@@ -29,11 +29,7 @@ def plug(job: Job, machine: Machine, command: Plug) -> Outcome:
     before = filtered(machine, command.filter) if command.on else ()
     after = _after(machine, command)
     failure = carry_out(job, (find, *before, step, *after))
-    try:
-        seen = machine.power_state()
-    except HypervisorError:
-        seen = PowerState.NOSTATE
-    return Outcome(failure is None, seen, failure)
+    return VmSeen(failure is None, failure, seen(machine))
 
 
 def _find(machine: Machine, command: Plug) -> Detail:

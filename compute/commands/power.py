@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from common.failures import Verdict
 from common.messages.commands import Power, PowerAction
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category, VmSeen
 from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
@@ -14,7 +14,7 @@ from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine
 
 
-def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> Outcome:
+def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> VmSeen:
     """Run the action; the outcome has the last power state seen."""
     name, act = _ACTIONS[command.action]
 
@@ -33,7 +33,7 @@ def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> 
     if failure is None and now == PowerState.NOSTATE:
         # It was just seen there.
         now = _WANTED.get(command.action, now)
-    return Outcome(failure is None, now, failure)
+    return VmSeen(failure is None, failure, now)
 
 
 def _is_settled(machine: Machine, action: PowerAction) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from common.messages.commands import RetireTemplate
-from common.messages.reports import Category, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, Removed
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
 
 
-def retire(job: Job, hypervisor: Hypervisor, command: RetireTemplate) -> Outcome:
+def retire(job: Job, hypervisor: Hypervisor, command: RetireTemplate) -> Removed:
     """Remove it, or report what depends on it. An absent one counts as removed."""
 
     def remove() -> Detail:
@@ -25,4 +24,4 @@ def retire(job: Job, hypervisor: Hypervisor, command: RetireTemplate) -> Outcome
         return {"cleaned": list(removal.cleaned)}
 
     failure = carry_out(job, (Step("compute_retire_template", remove),))
-    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)
+    return Removed(failure is None, failure, gone=failure is None)

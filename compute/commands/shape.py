@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.messages.commands import Grow, Shape, Size
-from common.messages.reports import Outcome
+from common.messages.reports import VmSeen
 from common.resources.states import PowerState
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
@@ -11,7 +11,7 @@ from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, Machine, Removal
 
 
-def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> Outcome:
+def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> VmSeen:
     """Run the steps; the outcome has the last power state seen."""
 
     def start() -> Detail:
@@ -50,10 +50,10 @@ def shape(job: Job, machine: Machine, command: Shape, graceful_seconds: int) -> 
         Step("compute_finish_resize", start),
     )
     failure = carry_out(job, steps)
-    return Outcome(failure is None, seen(machine), failure)
+    return VmSeen(failure is None, failure, seen(machine))
 
 
-def grow(job: Job, machine: Machine, command: Grow) -> Outcome:
+def grow(job: Job, machine: Machine, command: Grow) -> VmSeen:
     """Grow the root disk and fit the other local disks, whether the VM runs or not."""
     steps: tuple[Step, ...] = (
         Step("compute_find_vm", lambda: find(machine)),
@@ -63,4 +63,4 @@ def grow(job: Job, machine: Machine, command: Grow) -> Outcome:
     if wanted is not None:
         steps += (Step("compute_fit_local_disks", lambda: machine.fit_local_disks(wanted)),)
     failure = carry_out(job, steps)
-    return Outcome(failure is None, seen(machine), failure)
+    return VmSeen(failure is None, failure, seen(machine))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from common.messages.commands import RemoveImage, StoreImage
-from common.messages.reports import Category, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, Outcome, Removed
 from compute.commands.image_source import ImageSource
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
@@ -16,10 +15,10 @@ def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:
     source = ImageSource(command, job.check_time, job.pause)
     step = Step("compute_store_image", lambda: hypervisor.store_image(job, command, source.pieces))
     failure = carry_out(job, (step,))
-    return Outcome(failure is None, PowerState.NOSTATE, failure=failure)
+    return Outcome(failure is None, failure)
 
 
-def remove(job: Job, hypervisor: Hypervisor, command: RemoveImage) -> Outcome:
+def remove(job: Job, hypervisor: Hypervisor, command: RemoveImage) -> Removed:
     """See it gone. An absent one counts as removed."""
 
     def have() -> Detail:
@@ -31,4 +30,4 @@ def remove(job: Job, hypervisor: Hypervisor, command: RemoveImage) -> Outcome:
         return {"cleaned": list(removal.cleaned)}
 
     failure = carry_out(job, (Step("compute_remove_image", have),))
-    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)
+    return Removed(failure is None, failure, gone=failure is None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 
 from common.messages.commands import EndSwap, Swap
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Built, Category, VmSeen
 from common.resources.states import PowerState
 from compute.commands import configdrive
 from compute.commands.job import Job
@@ -17,7 +17,7 @@ from compute.commands.vm_steps import find, seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal
 
 
-def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Outcome:
+def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Built:
     """Run the steps; the outcome has the last power state seen."""
 
     def stop() -> Detail:
@@ -65,7 +65,7 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Ou
         Step("compute_start_vm", machine.start),
     )
     failure = carry_out(job, (*steps, *(rescue if command.rescue else rebuild)))
-    return Outcome(failure is None, seen(machine), failure)
+    return Built(failure is None, failure, power_state=seen(machine))
 
 
 def _grown(machine: Machine, command: Swap) -> tuple[Step, ...]:
@@ -75,7 +75,7 @@ def _grown(machine: Machine, command: Swap) -> tuple[Step, ...]:
     return (Step("compute_resize_disk", lambda: machine.grow_disk(command.disk_gib)),)
 
 
-def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
+def end_swap(job: Job, machine: Machine, command: EndSwap) -> VmSeen:
     """Remove what the VM had before, or give it back and remove what is new."""
     # Of an undo that may only look: which disk it has. The outcome says whether it runs.
     only_disk = job.only_look and not command.rescued
@@ -100,7 +100,7 @@ def end_swap(job: Job, machine: Machine, command: EndSwap) -> Outcome:
         Step("compute_start_vm", start),
     )
     failure = carry_out(job, (find_vm, *(let_go if command.keep else give_back)))
-    return Outcome(failure is None, seen(machine), failure)
+    return VmSeen(failure is None, failure, seen(machine))
 
 
 def _upload(machine: Machine, command: Swap) -> Detail:

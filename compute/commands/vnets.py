@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from common.messages.commands import MakeVnet, RemoveVnet
-from common.messages.reports import Category, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, Removed, VnetMade
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
 from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
 
 
-def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> Outcome:
+def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> VnetMade:
     """See it applied. A failure leaves what there is for the next attempt."""
     mtu: list[int] = []
 
@@ -20,12 +19,10 @@ def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> Outcome:
         return {"vnet": command.vnet, "zone": command.zone, "vni": command.vni, **vars(made)}
 
     failure = carry_out(job, (Step("compute_make_vnet", have),))
-    return Outcome(
-        failure is None, PowerState.NOSTATE, failure=failure, mtu=mtu[0] if mtu else None
-    )
+    return VnetMade(failure is None, failure, mtu[0] if mtu else None)
 
 
-def remove(job: Job, hypervisor: Hypervisor, command: RemoveVnet) -> Outcome:
+def remove(job: Job, hypervisor: Hypervisor, command: RemoveVnet) -> Removed:
     """See it gone. An absent one counts as removed."""
 
     def have() -> Detail:
@@ -37,4 +34,4 @@ def remove(job: Job, hypervisor: Hypervisor, command: RemoveVnet) -> Outcome:
         return {"cleaned": list(removal.cleaned)}
 
     failure = carry_out(job, (Step("compute_remove_vnet", have),))
-    return Outcome(failure is None, PowerState.NOSTATE, failure=failure, gone=failure is None)
+    return Removed(failure is None, failure, gone=failure is None)

@@ -15,10 +15,10 @@ from common.messages.commands import (
     SnapshotVerb,
     SnapVolume,
 )
-from common.messages.reports import Category, MadeVolume, Outcome
-from common.resources.states import PowerState
+from common.messages.reports import Category, MadeVolume, Plugged, Removed, VolumeMade, VolumeSeen
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out
+from compute.commands.vm_steps import seen
 from compute.hypervisor.port import Detail, HypervisorError, Machine, Removal, Volume
 
 _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
@@ -29,7 +29,7 @@ _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
 }
 
 
-def make(job: Job, volume: Volume, command: MakeVolume) -> Outcome:
+def make(job: Job, volume: Volume, command: MakeVolume) -> VolumeMade:
     """See it made in its size. On failure nothing of it is left, or the outcome says what."""
     removed: list[Removal] = []
 
@@ -46,11 +46,11 @@ def make(job: Job, volume: Volume, command: MakeVolume) -> Outcome:
     )
     failure = carry_out(job, (step,))
     if failure is None:
-        return Outcome(True, volume=made[0])
-    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+        return VolumeMade(True, volume=made[0])
+    return VolumeMade(False, failure, gone=bool(removed) and removed[0].gone)
 
 
-def remove(job: Job, volume: Volume, command: RemoveVolume) -> Outcome:
+def remove(job: Job, volume: Volume, command: RemoveVolume) -> Removed:
     """See it gone. An absent one counts as removed."""
 
     def have() -> Detail:
@@ -58,33 +58,33 @@ def remove(job: Job, volume: Volume, command: RemoveVolume) -> Outcome:
         if not removal.gone:
             raise HypervisorError(
                 Category.STORAGE_CONFLICT,
-                f"Of volume {command.server_uuid} something is still there.",
+                f"Of {command.resource_type} {command.resource_id} something is still there.",
                 left=removal.left,
                 remedy=removal.remedy,
             )
         return {"cleaned": list(removal.cleaned)}
 
     failure = carry_out(job, (Step("compute_remove_volume", have),))
-    return Outcome(failure is None, failure=failure, gone=failure is None)
+    return Removed(failure is None, failure, gone=failure is None)
 
 
-def grow(job: Job, volume: Volume, command: GrowVolume) -> Outcome:
+def grow(job: Job, volume: Volume, command: GrowVolume) -> VolumeSeen:
     """See it in its new size. It may run twice."""
     grown: list[MadeVolume] = []
     step = Step("compute_grow_volume", lambda: _note(grown, lambda: volume.grow(command)))
     failure = carry_out(job, (step,))
-    return Outcome(failure is None, failure=failure, volume=grown[0] if grown else None)
+    return VolumeSeen(failure is None, failure, grown[0] if grown else None)
 
 
-def retype(job: Job, volume: Volume, command: RetypeVolume) -> Outcome:
+def retype(job: Job, volume: Volume, command: RetypeVolume) -> VolumeSeen:
     """See it on another storage; or, to settle, where it is. It may run twice."""
     name = "compute_settle_volume" if command.settle else "compute_retype_volume"
     seen: list[MadeVolume] = []
     failure = carry_out(job, (Step(name, lambda: _note(seen, lambda: volume.retype(command))),))
-    return Outcome(failure is None, failure=failure, volume=seen[0] if seen else None)
+    return VolumeSeen(failure is None, failure, seen[0] if seen else None)
 
 
-def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
+def snap(job: Job, volume: Volume, command: SnapVolume) -> Removed:
     """See a snapshot taken or gone, or the volume brought back. It may run twice."""
     step = Step(
         _SNAPSHOT_STEPS[command.verb],
@@ -93,10 +93,11 @@ def snap(job: Job, volume: Volume, command: SnapVolume) -> Outcome:
         "compute_park_volume",
     )
     failure = carry_out(job, (step,))
-    return Outcome(failure is None, failure=failure)
+    removed = failure is None and command.verb is SnapshotVerb.REMOVE
+    return Removed(failure is None, failure, gone=removed)
 
 
-def back_up(job: Job, volume: Volume, command: BackUpVolume) -> Outcome:
+def back_up(job: Job, volume: Volume, command: BackUpVolume) -> VolumeMade:
     """See the volume's archive there. On failure none is left, or the outcome says what."""
     removed: list[Removal] = []
 
@@ -113,21 +114,21 @@ def back_up(job: Job, volume: Volume, command: BackUpVolume) -> Outcome:
     )
     failure = carry_out(job, (step,))
     if failure is None:
-        return Outcome(True, volume=made[0])
-    return Outcome(False, failure=failure, gone=bool(removed) and removed[0].gone)
+        return VolumeMade(True, volume=made[0])
+    return VolumeMade(False, failure, gone=bool(removed) and removed[0].gone)
 
 
-def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Outcome:
+def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Removed:
     """See the archive gone. An absent one counts as removed."""
 
     def have() -> Detail:
         return {"cleaned": list(volume.remove_backup(command).cleaned)}
 
     failure = carry_out(job, (Step("compute_remove_backup", have),))
-    return Outcome(failure is None, failure=failure, gone=failure is None)
+    return Removed(failure is None, failure, gone=failure is None)
 
 
-def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
+def plug(job: Job, machine: Machine, command: PlugVolume) -> Plugged:
     """Plug the volume into a server's VM, or unplug it; if it refuses, nothing is changed."""
     find = Step("compute_find_vm", lambda: _find(machine, on=command.on))
     slots: list[int] = []
@@ -141,12 +142,8 @@ def plug(job: Job, machine: Machine, command: PlugVolume) -> Outcome:
     else:
         step = Step("compute_detach_volume", lambda: _detach(machine, command.volid))
     failure = carry_out(job, (find, step))
-    try:
-        seen = machine.power_state()
-    except HypervisorError:
-        seen = PowerState.NOSTATE
     other = next((slot for slot in slots if failure is None and slot != command.slot), None)
-    return Outcome(failure is None, seen, failure, slot=other)
+    return Plugged(failure is None, failure, seen(machine), other)
 
 
 def _attach(machine: Machine, command: PlugVolume, slots: list[int]) -> Detail:

@@ -39,14 +39,14 @@ from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
 from common.messages.queues import Queue
-from common.messages.reports import Category, Copied, MadeVolume
+from common.messages.reports import Category, CopiedDisk, MadeVolume
 from common.resources.local_disks import LocalDisk
 from common.resources.states import PowerState
 from common.streams import Stream
 from compute.hypervisor.disks import Disks
 from compute.hypervisor.moving import Moving
-from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414 - a part of the port
-from compute.hypervisor.results import Removal as Removal  # noqa: PLC0414
+from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414
+from compute.hypervisor.results import Removal as Removal
 from compute.messages import ClusterInventory
 
 
@@ -253,7 +253,7 @@ class DiskCopy(Protocol):
     def find(self) -> Detail:
         """Find the server's VM. Raises HypervisorError if it isn't on the node that was named."""
 
-    def make(self) -> Copied:
+    def make(self) -> CopiedDisk:
         """Copy the disk and make it a template, or find that it was; the VM runs on if it runs.
 
         Raises HypervisorError.

@@ -51,7 +51,7 @@ class ConsoleLogs:
             return
         where = command.placed
         target = ConsoleTarget(
-            command.server_uuid,
+            command.resource_id,
             ConsoleType.SERIAL,
             self._worker,
             where.cluster,

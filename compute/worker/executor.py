@@ -50,7 +50,7 @@ class Executor:
 
     def accept(self, ctxt: RequestContext, command: Command) -> bool:
         """Accept a command; returns at once. False: it is being worked on already."""
-        ctxt.server_uuid = command.server_uuid
+        ctxt.about(command.resource_type, command.resource_id)
         if self._repeats.is_stale(command):
             LOG.info(
                 "Operation %d is ignored: its command was sent before this process started.",
@@ -159,4 +159,5 @@ def _measure(job: Job, outcome: Outcome) -> None:
 
 def _refusal(job: Job, category: Category, message: str) -> Outcome:
     host = job.command.placed.host
-    return Outcome(False, failure=Failure(category, message, host=host, clean=False))
+    failure = Failure(category, message, host=host, clean=False)
+    return job.command.outcome()(False, failure)

@@ -26,7 +26,7 @@ from common.messages.commands import (
     SnapVolume,
     Swap,
 )
-from common.messages.reports import Outcome
+from common.messages.reports import Built, Outcome, Removed
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -83,7 +83,7 @@ class Repeats:
         That is one of a later operation, or of the command's own, which was given up then. Records
         the command if it is a Destroy.
         """
-        server, operation_id = command.server_uuid, command.operation_id
+        server, operation_id = command.resource_id, command.operation_id
         with self._lock:
             last = self._destroyed.get(server, -1)
             if isinstance(command, Destroy) and command.of_server:
@@ -102,10 +102,10 @@ class Repeats:
             return False
         begun = (command.operation_id, command.began_at)
         with self._lock:
-            last = self._powered.get(command.server_uuid, begun)
+            last = self._powered.get(command.resource_id, begun)
             if begun[0] < last[0] and begun[1] <= last[1]:
                 return True
-            _remember(self._powered, command.server_uuid, begun)
+            _remember(self._powered, command.resource_id, begun)
             return False
 
     def outcome(self, command: Command) -> Outcome | None:
@@ -133,7 +133,7 @@ class Repeats:
                 _remember(self._done, _key(command), None)
         if isinstance(command, Destroy):
             self._forget_refused(command, outcome)
-        given_up = isinstance(command, Build) and not outcome.ok and outcome.gone
+        given_up = isinstance(outcome, Built) and not outcome.ok and outcome.gone
         once = isinstance(command, _ONCE) and outcome.ok
         if given_up or once or isinstance(command, Copy | Power):
             with self._lock:
@@ -142,11 +142,12 @@ class Repeats:
     def _forget_refused(self, command: Destroy, outcome: Outcome) -> None:
         """Forget a Destroy that failed for good: the server's other operations go on."""
         failure = outcome.failure
-        if outcome.gone or failure is None or verdict_of(failure) != Verdict.FATAL:
+        gone = isinstance(outcome, Removed) and outcome.gone
+        if gone or failure is None or verdict_of(failure) != Verdict.FATAL:
             return
         with self._lock:
-            if self._destroyed.get(command.server_uuid) == command.operation_id:
-                del self._destroyed[command.server_uuid]
+            if self._destroyed.get(command.resource_id) == command.operation_id:
+                del self._destroyed[command.resource_id]
 
 
 def asked(command: Command) -> str:

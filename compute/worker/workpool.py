@@ -56,7 +56,7 @@ class WorkPool:
                     return False
             if isinstance(command, Destroy) and command.of_server:
                 for other in line:
-                    if other.command.server_uuid == command.server_uuid:
+                    if other.command.resource_id == command.resource_id:
                         other.cancel()
             line.append(job)
             if len(line) == 1 and not self._closed:

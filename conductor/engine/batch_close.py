@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Generic
 
-from common.messages.reports import Outcome
+from common.messages.commands import Command
 from common.resources.states import OperationState, VmState
-from conductor.engine.stages import Task
+from conductor.engine.stages import Out, Task
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
 from conductor.store.ledger.transitions import Move
@@ -19,28 +20,31 @@ from conductor.store.transactions import Transaction
 
 
 @dataclass(frozen=True)
-class Ended:
+class Ended(Generic[Out]):
     """An operation that its agent has carried out."""
 
     task: Task
-    outcome: Outcome
+    outcome: Out
 
 
 @dataclass(frozen=True)
-class Ending:
+class Ending(Generic[Out]):
     """The end of an action."""
 
-    expected: Callable[[Ended], bool]
+    command: type[Command[Out]]
+    """What its agent has carried out."""
+    expected: Callable[[Ended[Out]], bool]
     """Returns whether an outcome ends an operation that has its server this way."""
-    write: Callable[[Transaction, Sequence[Ended]], None]
+    write: Callable[[Transaction, Sequence[Ended[Out]]], None]
     """Writes the ends of several. Raises StaleTransition if one can't end this way any more."""
-    release: Callable[[Sequence[Ended]], None] | None = None
+    release: Callable[[Sequence[Ended[Out]]], None] | None = None
     """Releases elsewhere, before the end is written. Raises Unavailable."""
 
-    def of(self, ended: Ended) -> bool:
+    def of(self, ended: Ended[Any]) -> bool:
         """Return whether the operation ends this way, by the record."""
         task = ended.task
-        return task.has_resource and not task.ended and self.expected(ended)
+        its = isinstance(ended.outcome, self.command.outcome())
+        return its and task.has_resource and not task.ended and self.expected(ended)
 
 
 def done(connection: Transaction, moves: Sequence[Move]) -> None:
@@ -52,7 +56,7 @@ def done(connection: Transaction, moves: Sequence[Move]) -> None:
     ledger.close_all(connection, [move.operation_id for move in moves], OperationState.DONE)
 
 
-def move(ended: Ended, vm_state: VmState, **values: object) -> Move:
+def move(ended: Ended[Any], vm_state: VmState, **values: object) -> Move:
     """Return the server's transition; it has no operation any more."""
     task = ended.task
     return Move(task.server, task.operation.id, vm_state, None, values)

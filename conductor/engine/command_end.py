@@ -5,24 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from common.messages.reports import Failure, MadeVolume, Outcome
+from common.messages.reports import Failure, MadeVolume, VolumeMade, VolumeSeen
 from conductor.cloud import failure_of
-from conductor.engine.stages import W
+from conductor.engine.stages import Out, W
 from conductor.store.records import Operation
-
-#: where no agent has looked
-NOTHING_SEEN = Outcome(ok=False)
 
 
 @dataclass(frozen=True)
-class End(Generic[W]):
+class End(Generic[W, Out]):
     """What is written about: an operation that is closed in this transaction."""
 
     task: W
     row: Any
     """What ``OneCommand.lock`` returned."""
-    outcome: Outcome
-    """The agent's; ``NOTHING_SEEN`` with a failure where none has looked."""
+    outcome: Out
+    """The agent's; where none has looked, one that says nothing but the failure."""
 
     @property
     def operation(self) -> Operation:
@@ -35,7 +32,7 @@ class End(Generic[W]):
         return failure_of(self.outcome)
 
     @property
-    def made(self) -> MadeVolume:
+    def made(self: End[Any, VolumeSeen] | End[Any, VolumeMade]) -> MadeVolume:
         """Return the volume that the agent made. Raises ValueError without one."""
         if self.outcome.volume is None:
             raise ValueError(f"the outcome of operation {self.operation.id} has no volume")

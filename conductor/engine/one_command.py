@@ -19,30 +19,26 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import datetime
 from collections.abc import Callable, Set
 from typing import Any, ClassVar, Generic
 
 from common import clock
 from common.log import logger
 from common.messages.commands import Command, Placed
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Outcome, outcome_named_by
 from common.resources.states import OperationState
 from conductor.cloud import Cloud, backoff, placed
 from conductor.engine import close
-from conductor.engine.command_end import NOTHING_SEEN, End
-from conductor.engine.stages import Stage, Table, W
+from conductor.engine.command_end import End
+from conductor.engine.stages import Out, Stage, Table, W, only
 from conductor.store.ledger import operations as ledger
-from conductor.store.records import Operation
+from conductor.store.records import About, Operation, Resource
 from conductor.store.transactions import Transaction, after_commit
 
 LOG = logger(__name__)
 
-#: operation, attempt, resource, place and deadline: what every command begins with
-About = tuple[int, int, str, Placed, datetime.datetime]
 
-
-class OneCommand(abc.ABC, Generic[W]):
+class OneCommand(abc.ABC, Generic[W, Out]):
     """A flow of one command, which may be sent twice, and whose outcome may come twice."""
 
     stage: ClassVar[str]
@@ -80,19 +76,19 @@ class OneCommand(abc.ABC, Generic[W]):
         """Read what the operation is about."""
 
     @abc.abstractmethod
-    def command(self, task: W) -> Command:
+    def command(self, task: W) -> Command[Out]:
         """Return what the agent is sent; see ``about``."""
 
-    def write_done(self, connection: Transaction, end: End[W]) -> None:
+    def write_done(self, connection: Transaction, end: End[W, Out]) -> None:
         """Write that it is done, in the transaction that closes the operation."""
 
-    def write_failed(self, connection: Transaction, end: End[W]) -> None:
+    def write_failed(self, connection: Transaction, end: End[W, Out]) -> None:
         """Write that it has failed, in the transaction that closes the operation."""
 
     def stages(self) -> tuple[Stage[W], ...]:
         """Return the stages; a flow may have some of the conductor's own before the command."""
         final = self.late is None
-        return (Stage(self.stage, self.do, self.on_outcome, final=final),)
+        return (Stage(self.stage, self.do, self.takes(), final=final),)
 
     def lock(self, connection: Transaction, task: W) -> Any:
         """Lock the record before the operation is closed, and return it for what is written."""
@@ -120,7 +116,7 @@ class OneCommand(abc.ABC, Generic[W]):
         """Return why nothing is sent, and the operation fails at once; None: it is wanted."""
         return None
 
-    def succeeded(self, task: W, outcome: Outcome) -> bool:
+    def succeeded(self, task: W, outcome: Out) -> bool:
         """Return whether the outcome is a success; of a removal: whether it was seen gone."""
         return outcome.ok
 
@@ -150,15 +146,23 @@ class OneCommand(abc.ABC, Generic[W]):
 
     # --- what a flow may use
 
-    def about(self, task: W, resource_id: str | None = None) -> About:
-        """Return how its command begins; ``resource_id``: not the operation's, but this one."""
+    def takes(self) -> Callable[[W, Outcome], None]:
+        """Return what takes the agent's outcome."""
+        return only(outcome_named_by(type(self)), self.on_outcome)
+
+    def nothing_seen(self) -> Out:
+        """Return the outcome where no agent has looked."""
+        nothing: Out = outcome_named_by(type(self))(False)
+        return nothing
+
+    def about(self, task: W, resource: Resource | None = None) -> About:
+        """Return how its command begins; ``resource``: as in ``Operation.about``."""
         operation, where = task.operation, self.where(task)
         if self.late is None or task.unwinding:
             deadline = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
         else:
             deadline = operation.deadline or clock.utcnow()
-        named = operation.resource_id if resource_id is None else resource_id
-        return operation.id, operation.attempt, named, where, deadline
+        return operation.about(where, deadline, resource)
 
     def send(self, task: W) -> bool:
         """Send the command; return whether there was an agent for it."""
@@ -189,16 +193,16 @@ class OneCommand(abc.ABC, Generic[W]):
         text = f"{self.late} It waited: {waited}" if waited else str(self.late)
         return Failure(Category.TASK_TIMEOUT, text)
 
-    def on_failure(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def on_failure(self, task: W, failure: Failure, outcome: Out | None = None) -> None:
         """Try again, or close the operation as failed."""
         if self.retry(task, failure):
             LOG.warning("%s is tried again: %s", task.operation.title, failure.message)
         else:
             self.fail(task, failure, outcome)
 
-    def fail(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def fail(self, task: W, failure: Failure, outcome: Out | None = None) -> None:
         """Close the operation as failed, once."""
-        seen = dataclasses.replace(outcome, failure=failure)
+        seen = dataclasses.replace(outcome or self.nothing_seen(), failure=failure)
 
         def work(connection: Transaction) -> None:
             row = self.lock(connection, task)
@@ -209,7 +213,7 @@ class OneCommand(abc.ABC, Generic[W]):
         self._close(work)
         close.log_failed(task.operation, failure)
 
-    def on_success(self, task: W, outcome: Outcome) -> None:
+    def on_success(self, task: W, outcome: Out) -> None:
         """Close the operation as done, once."""
 
         def work(connection: Transaction) -> None:
@@ -234,7 +238,7 @@ class OneCommand(abc.ABC, Generic[W]):
         elif not self.send(task):
             self.on_no_agent(task)
 
-    def on_outcome(self, task: W, outcome: Outcome) -> None:
+    def on_outcome(self, task: W, outcome: Out) -> None:
         """Take the agent's outcome, which may be that of an operation that has ended."""
         if self.succeeded(task, outcome):
             self.on_success(task, outcome)

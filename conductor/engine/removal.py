@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from common import clock
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Removed
 from conductor.engine import close
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import W
@@ -16,13 +16,13 @@ from conductor.store.transactions import Transaction
 AGAIN_SECONDS, MOST_TRIES = 600.0, 1000
 
 
-class Removal(OneCommand[W]):
+class Removal(OneCommand[W, Removed]):
     """A removal. It is given up where what was found may not be touched, or after a week."""
 
     quick: ClassVar[bool] = True
     """Whether the first tries come after the back-off, as often as is configured."""
 
-    def succeeded(self, task: W, outcome: Outcome) -> bool:
+    def succeeded(self, task: W, outcome: Removed) -> bool:
         """Return whether it was seen gone."""
         return outcome.gone
 

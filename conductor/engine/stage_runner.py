@@ -9,8 +9,9 @@ from typing import Any
 from common import clock
 from common.failures import passes
 from common.log import logger
-from common.messages.reports import Failure, Outcome
+from common.messages.reports import Failure, Outcome, Removed, VmSeen
 from common.metrics import stages as measured
+from common.states import PowerState
 from conductor.engine import overslept
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Work
@@ -74,7 +75,8 @@ class StageRunner:
             return
         if task.overslept and table.is_past_return(task):
             task = task.awake()
-        if task.overslept and not (outcome.ok or outcome.gone):
+        gone = isinstance(outcome, Removed) and outcome.gone
+        if task.overslept and not (outcome.ok or gone):
             self._not_seen(table, task, outcome)
             return
         if back := table.back(task):
@@ -132,7 +134,8 @@ class StageRunner:
         if passes(failure) and not task.late:
             overslept.again(self._store, task.operation, failure)
         elif table.back(task):
-            overslept.leave(self._store, table, task, failure, outcome.power_state)
+            seen = outcome.power_state if isinstance(outcome, VmSeen) else PowerState.NOSTATE
+            overslept.leave(self._store, table, task, failure, seen)
         else:
             self._give_up(table, task, failure)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from common import clock
+from common.messages.commands import Command
 from common.messages.reports import Failure, Outcome
 from common.resources.states import OperationState, TaskState
 from conductor.store.records import Operation, Server
@@ -94,6 +95,28 @@ class Task(Work):
 
 
 W = TypeVar("W", bound=Work)
+#: of a command
+Out = TypeVar("Out", bound=Outcome)
+R = TypeVar("R")
+
+
+def answer(
+    command: type[Command[Out]], take: Callable[[W, Out], R]
+) -> Callable[[W, Outcome], R | None]:
+    """Return what takes an agent's outcome of this command; see ``only``."""
+    return only(command.outcome(), take)
+
+
+def only(kind: type[Out], take: Callable[[W, Out], R]) -> Callable[[W, Outcome], R | None]:
+    """Return what takes outcomes of this class alone.
+
+    An outcome of another class is of the command of the stage before, which came twice.
+    """
+
+    def take_it(task: W, outcome: Outcome) -> R | None:
+        return take(task, outcome) if isinstance(outcome, kind) else None
+
+    return take_it
 
 
 @dataclass(frozen=True)
@@ -104,7 +127,7 @@ class Undo(Generic[W]):
     do: Callable[[W], bool] | None = None
     """Returns whether everything outside the database is gone; if not, an agent has the
     command, or it waits. None: nothing of it is outside."""
-    on_outcome: Callable[[W, Outcome], bool] | None = None
+    on_outcome: Callable[[W, Outcome], bool | None] | None = None
     """For an agent's undo: takes the outcome, and returns whether it is gone."""
     write: Callable[[Transaction, W, Failure | None], W] | None = None
     """Removes what is in the database, in the transaction that commits the next undo; gets the
@@ -124,7 +147,7 @@ class Stage(Generic[W]):
     do: Callable[[W], W | None] | Callable[[W], None]
     """Returns the task as committed, for the next stage; None: it ended or waits, or an agent
     has the command."""
-    on_outcome: Callable[[W, Outcome], W | None] | Callable[[W, Outcome], None] | None = None
+    on_outcome: Callable[[W, Outcome], W | None] | None = None
     """For an agent's stage: takes the outcome, and returns the same. None: the conductor's
     stage."""
     shown: TaskState | None = None

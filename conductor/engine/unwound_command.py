@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure
 from common.resources.states import OperationState
 from conductor.engine import close, unwinding
-from conductor.engine.command_end import NOTHING_SEEN, End
+from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
-from conductor.engine.stages import W
+from conductor.engine.stages import Out, W
 from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
 
-class UnwoundCommand(OneCommand[W]):
+class UnwoundCommand(OneCommand[W, Out]):
     """As ``OneCommand``. A stage of it has an undo, and ``write_failed`` follows the last one."""
 
-    def fail(self, task: W, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def fail(self, task: W, failure: Failure, outcome: Out | None = None) -> None:
         """Begin to unwind."""
         unwinding.begin(self._cloud, self.table(), task, failure)
 
@@ -31,7 +32,8 @@ class UnwoundCommand(OneCommand[W]):
         operation = task.operation
         ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
         failure = Failure(Category.UNKNOWN_OUTCOME, operation.message or "")
-        self.write_failed(connection, End(task, row, Outcome(ok=False, failure=failure)))
+        seen = dataclasses.replace(self.nothing_seen(), failure=failure)
+        self.write_failed(connection, End(task, row, seen))
 
     def undone(self) -> Callable[[Transaction, W], None]:
         """Return what locks the record and closes the operation, once."""

@@ -83,11 +83,7 @@ def build(
     if where is None or operation.deadline is None:
         raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
     return Build(
-        operation_id=operation.id,
-        attempt=operation.attempt,
-        server_uuid=server.uuid,
-        placed=where,
-        deadline=operation.deadline,
+        *operation.about(where, operation.deadline),
         **of_server(server),
         storage=plan.storage or None,
         image=plan.image,

@@ -6,6 +6,7 @@ from common import clock
 from common.context import internal
 from common.errors import Conflict, NotFound
 from common.log import logger
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.accept import Accept
@@ -39,7 +40,7 @@ class Reclaim:
             due = servers.soft_deleted(connection, before, MOST)
         for uuid in due:
             ctxt = internal()
-            ctxt.server_uuid = uuid
+            ctxt.about(ResourceType.SERVER, uuid)
             try:
                 operation = self._accept.reclaim(ctxt, uuid)
             except (Conflict, NotFound) as error:

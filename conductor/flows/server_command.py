@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import TypeVar
 
 from common import clock
 from common.failures import passes
 from common.messages.commands import Placed
-from common.messages.reports import Failure, Outcome
+from common.messages.reports import Failure, VmSeen
 from common.resources.states import ACTIONS, PowerState, VmState, found_well
 from conductor.cloud import Cloud, backoff
 from conductor.engine import close
-from conductor.engine.command_end import NOTHING_SEEN
 from conductor.engine.one_command import OneCommand
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Out, Stage, Table, Task
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 
-class OfServer(OneCommand[Task]):
+class OfServer(OneCommand[Task, Out]):
     """A flow of one command about a server, whose state doesn't change."""
 
     def load(self, connection: Transaction, operation: Operation) -> Task:
@@ -33,7 +33,10 @@ class OfServer(OneCommand[Task]):
         return dataclasses.replace(super().too_late(task), host=self.host(task))
 
 
-class ServerCommand(OfServer):
+S = TypeVar("S", bound=VmSeen)
+
+
+class ServerCommand(OfServer[S]):
     """A flow of one command that takes the server; its states are those of the action's table.
 
     If it fails the server's state is that of the table, or as its VM was seen, else the old one.
@@ -56,7 +59,7 @@ class ServerCommand(OfServer):
 
     def stages(self) -> tuple[Stage[Task], ...]:
         """Return the one stage, in which the server shows the action's task_state."""
-        return (Stage(self.stage, self.do, self.on_outcome, self._shown),)
+        return (Stage(self.stage, self.do, self.takes(), self._shown),)
 
     def host(self, task: Task) -> str:
         """Return the server's."""
@@ -91,15 +94,15 @@ class ServerCommand(OfServer):
         close.again(self._cloud, operation, failure, also, pause)
         return True
 
-    def on_success(self, task: Task, outcome: Outcome) -> None:
+    def on_success(self, task: Task, outcome: S) -> None:
         """End with the server in the action's state, and its VM as it was seen."""
         after = ACTIONS[task.operation.action].done or VmState(task.server.vm_state)
         close.done(self._cloud, task, after, power_state=outcome.power_state)
 
-    def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def fail(self, task: Task, failure: Failure, outcome: S | None = None) -> None:
         """End with the server in the action's state after a failure."""
         after = ACTIONS[task.operation.action].failed or VmState(task.server.vm_state)
-        seen = outcome.power_state
+        seen = PowerState.NOSTATE if outcome is None else outcome.power_state
         if seen == PowerState.NOSTATE:
             close.failed(self._cloud, task, failure, after)
         else:

@@ -110,7 +110,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
     }
 
 
-def endings(cloud: Cloud) -> dict[str, Ending]:
+def endings(cloud: Cloud) -> dict[str, Ending[Any]]:
     """Action → how an agent's success ends it; of the others each flow sees to it."""
     return {"create": create.ending(), "delete": Delete(cloud).ending()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.messages.commands import CacheImage, Image
 from common.messages.facts import HostFacts
-from common.messages.reports import Category
+from common.messages.reports import Built, Category
 from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
@@ -40,7 +40,7 @@ def begin(
     return start.begin_later(connection, ctxt, item)
 
 
-class Cache(OneCommand[Work]):
+class Cache(OneCommand[Work, Built]):
     """The flow of ``InternalAction.CACHE_IMAGE``. What fails is shown by the list of VMIDs."""
 
     stage = "make_template"
@@ -56,19 +56,20 @@ class Cache(OneCommand[Work]):
     def command(self, task: Work) -> CacheImage:
         """Return what makes the template."""
         plan = task.operation.planned(CacheImagePlan)
+        made = f"{plan.target.cluster}/{plan.target.vmid}"
         return CacheImage(
-            *self.about(task, f"{plan.target.cluster}/{plan.target.vmid}"),
+            *self.about(task, (ResourceType.TEMPLATE, made)),
             storage=plan.storage,
             image=plan.image,
             template=plan.template,
         )
 
-    def write_done(self, connection: Transaction, end: End[Work]) -> None:
+    def write_done(self, connection: Transaction, end: End[Work, Built]) -> None:
         """Note that the template is ready."""
         target = end.operation.plan.target
         templates.ready(connection, str(target.cluster), int(target.vmid or 0))
 
-    def write_failed(self, connection: Transaction, end: End[Work]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Work, Built]) -> None:
         """Note why there is none."""
         target = end.operation.plan.target
         why = templates.why(end.failure, str(target.host))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from common.context import internal
 from common.messages.commands import RetireTemplate
-from common.messages.reports import Failure
+from common.messages.reports import Failure, Removed
 from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
@@ -100,7 +100,7 @@ class RemoveTemplate(Removal[Removing]):
         why = templates.why(failure, str(target.host))
         templates.failed(connection, str(target.cluster), int(target.vmid or 0), why)
 
-    def write_done(self, connection: Transaction, end: End[Removing]) -> None:
+    def write_done(self, connection: Transaction, end: End[Removing, Removed]) -> None:
         """Have its VMID be free."""
         target = end.operation.plan.target
         templates.delete_absent(connection, str(target.cluster), int(target.vmid or 0))

@@ -13,7 +13,7 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.commands import StoreImage
-from common.messages.reports import Category
+from common.messages.reports import Category, Outcome
 from common.resources import image_files
 from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
@@ -86,7 +86,7 @@ def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> An
     )
 
 
-class StoreImageFlow(OneCommand[Storing]):
+class StoreImageFlow(OneCommand[Storing, Outcome]):
     """The flow of ``InternalAction.STORE_IMAGE``."""
 
     stage = "store"
@@ -131,7 +131,7 @@ class StoreImageFlow(OneCommand[Storing]):
         """Lock the image, and return its row; None: it is gone."""
         return uploads.locked(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[Storing]) -> None:
+    def write_done(self, connection: Transaction, end: End[Storing, Outcome]) -> None:
         """Record that the cluster has the file, or begin to remove it if the image is deleted."""
         plan = end.operation.planned(StoreImagePlan)
         if end.row is None:
@@ -139,7 +139,7 @@ class StoreImageFlow(OneCommand[Storing]):
         else:
             uploads.stored(connection, end.row, str(plan.target.cluster), plan.volid)
 
-    def write_failed(self, connection: Transaction, end: End[Storing]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Storing, Outcome]) -> None:
         """Give the storage up, and begin to remove what may have been written."""
         if end.row is not None:
             uploads.gave_up(connection, end.row, end.operation.id)

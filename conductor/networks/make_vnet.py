@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from common.context import RequestContext
 from common.failures import Verdict
 from common.messages.commands import MakeVnet
-from common.messages.reports import Category
+from common.messages.reports import Category, VnetMade
 from common.resources.states import InternalAction, ResourceType
 from common.resources.vnets import parse_all
 from conductor.cloud import Cloud
@@ -80,7 +80,7 @@ def begin(
     return start.begin_later(connection, ctxt, item)
 
 
-class MakeVnetFlow(OneCommand[Making]):
+class MakeVnetFlow(OneCommand[Making, VnetMade]):
     """The flow of ``InternalAction.MAKE_VNET``: repeated until the cluster has the vnet."""
 
     stage = "make"
@@ -108,7 +108,7 @@ class MakeVnetFlow(OneCommand[Making]):
         """Lock the network, and return whether it is there."""
         return project_networks.is_there(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[Making]) -> None:
+    def write_done(self, connection: Transaction, end: End[Making, VnetMade]) -> None:
         """Record that the vnet is active, or begin to remove it if the network is deleted."""
         network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ACTIVE, State.MAKING):
@@ -117,7 +117,7 @@ class MakeVnetFlow(OneCommand[Making]):
             project_networks.has_vnet(connection, network_id, end.outcome.mtu)
             vnets.settle(connection, network_id)
 
-    def write_failed(self, connection: Transaction, end: End[Making]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Making, VnetMade]) -> None:
         """Set the vnet to ERROR, or begin to remove it if the network is deleted."""
         network_id, cluster = end.operation.resource_id, _cluster(end.operation)
         if not vnets.set_state(connection, network_id, cluster, State.ERROR, State.MAKING):

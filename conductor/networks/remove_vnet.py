@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import internal
 from common.messages.commands import RemoveVnet
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category, Removed
 from common.resources.states import InternalAction, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
@@ -46,7 +46,7 @@ def begin_all(connection: Transaction, cloud: Cloud, network_id: str) -> None:
             vnets.set_state(connection, network_id, vnet.cluster, State.REMOVING, State.MAKING)
 
 
-class RemoveVnetFlow(OneCommand[Work]):
+class RemoveVnetFlow(OneCommand[Work, Removed]):
     """The flow of ``InternalAction.REMOVE_VNET``: past the point of no return, so repeated."""
 
     stage = "remove"
@@ -67,15 +67,15 @@ class RemoveVnetFlow(OneCommand[Work]):
         plan = task.operation.planned(VnetPlan)
         return RemoveVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone)
 
-    def succeeded(self, task: Work, outcome: Outcome) -> bool:
+    def succeeded(self, task: Work, outcome: Removed) -> bool:
         """Return whether it was seen gone."""
         return outcome.gone
 
-    def write_done(self, connection: Transaction, end: End[Work]) -> None:
+    def write_done(self, connection: Transaction, end: End[Work, Removed]) -> None:
         """Forget the vnet."""
         cluster = str(end.operation.plan.target.cluster)
         vnets.delete(connection, end.operation.resource_id, cluster)
 
-    def write_failed(self, connection: Transaction, end: End[Work]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Work, Removed]) -> None:
         """Forget the vnet: what has its name now isn't the network's."""
         self.write_done(connection, end)

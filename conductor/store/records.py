@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from common.context import RequestContext
+from common.messages.commands import Placed
 from conductor.plans import Params, Plan
 from db.records import OperationRecord, ServerRecord
 
@@ -46,6 +47,12 @@ class Server(ServerRecord):
 _SERVER_COLUMNS = {item.name for item in dataclasses.fields(Server)}
 
 
+#: type and ID of what is worked on
+Resource = tuple[ResourceType, str]
+#: operation, attempt, resource, place and deadline: what every command begins with
+About = tuple[int, int, ResourceType, str, Placed, datetime.datetime]
+
+
 @dataclass(frozen=True)
 class Operation(OperationRecord):
     """One row of the ledger."""
@@ -72,6 +79,14 @@ class Operation(OperationRecord):
         """How logs name it, such as ``extend_volume of volume 3f…``."""
         return f"{self.action} of {self.resource_type} {self.resource_id}"
 
+    def about(
+        self, where: Placed, deadline: datetime.datetime, resource: Resource | None = None
+    ) -> About:
+        """Return how a command of this attempt begins; ``resource``: not the operation's, but this
+        one."""
+        kind, named = resource or (ResourceType(self.resource_type), self.resource_id)
+        return self.id, self.attempt, kind, named, where, deadline
+
     def planned(self, kind: type[P]) -> P:
         """Return the plan, which must be of this kind: that of the action."""
         if not isinstance(self.plan, kind):
@@ -87,7 +102,11 @@ class Operation(OperationRecord):
     @property
     def ctxt(self) -> RequestContext:
         """The context of the request that began it."""
-        server_uuid = self.server_uuid or None
         return RequestContext.from_message(
-            {**self.context, "server_uuid": server_uuid, "only_look": self.overslept}
+            {
+                **self.context,
+                "resource_type": self.resource_type,
+                "resource_id": self.resource_id,
+                "only_look": self.overslept,
+            }
         )

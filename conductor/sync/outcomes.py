@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from common.errors import MicronovaError
 from common.log import logger
@@ -26,7 +27,7 @@ class Heard:
     """A report whose outcome ends its operation."""
 
     report: Report
-    ended: Ended
+    ended: Ended[Any]
 
 
 class Outcomes:
@@ -36,7 +37,7 @@ class Outcomes:
     other.
     """
 
-    def __init__(self, store: Store, runner: Runner, endings: Mapping[str, Ending]) -> None:
+    def __init__(self, store: Store, runner: Runner, endings: Mapping[str, Ending[Any]]) -> None:
         self._store, self._runner = store, runner
         self._endings = endings
         self._by_action = {
@@ -44,7 +45,7 @@ class Outcomes:
             for action, ending in endings.items()
         }
 
-    def ends(self, ended: Ended) -> bool:
+    def ends(self, ended: Ended[Any]) -> bool:
         """Return whether ``take`` handles this outcome."""
         ending = self._endings.get(ended.task.operation.action)
         return ending is not None and ending.of(ended)
@@ -63,7 +64,7 @@ class Outcomes:
             else:
                 self._runner.end(mine[0].ended.task.operation, gathering.drain)
 
-    def _end(self, ending: Ending, found: Sequence[Heard]) -> None:
+    def _end(self, ending: Ending[Any], found: Sequence[Heard]) -> None:
         ended = [one.ended for one in found]
 
         def work(connection: Transaction) -> None:

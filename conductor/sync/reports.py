@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from common import context
 from common.log import logger
@@ -41,7 +41,7 @@ def _never(_: str) -> bool:
 class Reports:
     """Processes the reports and heartbeats of all agents."""
 
-    def __init__(self, cloud: Cloud, runner: Runner, endings: Mapping[str, Ending]) -> None:
+    def __init__(self, cloud: Cloud, runner: Runner, endings: Mapping[str, Ending[Any]]) -> None:
         self._cloud = cloud
         self._runner = runner
         self._outcomes = Outcomes(cloud.store, runner, endings)
@@ -161,7 +161,7 @@ class Reports:
                 "Host %s reports on %s %s, which is not on it.",
                 report.host,
                 operation.resource_type,
-                report.server_uuid,
+                report.resource_id,
             )
             return False
         if report.attempt != operation.attempt:

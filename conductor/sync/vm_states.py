@@ -8,6 +8,7 @@ from common.log import logger
 from common.messages.facts import LAST, VmStates
 from common.messages.reports import Step
 from common.resources.states import InternalAction, OperationState, PowerState, as_seen
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.periodic import Periodic
@@ -196,7 +197,8 @@ class VmSync:
 def _nobody(server: Server) -> RequestContext:
     """Return a context without a user, with a new request ID."""
     ctxt = internal(ids.new_request_id())
-    ctxt.project_id, ctxt.server_uuid = server.project_id, server.uuid
+    ctxt.project_id = server.project_id
+    ctxt.about(ResourceType.SERVER, server.uuid)
     return ctxt
 
 

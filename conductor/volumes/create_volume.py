@@ -13,7 +13,7 @@ from typing import Any
 from common import clock
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
-from common.messages.reports import Category, Failure
+from common.messages.reports import Category, Failure, VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -236,7 +236,7 @@ class CreateVolumeFlow(MakingVolume):
     late = "The volume was not made in time."
     wakes = False
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have it be available, or be attached to the server that waits for it."""
         backup_id, row, made = end.operation.planned(VolumePlan).backup_id, end.row, end.made
         backups.restored(connection, backup_id)
@@ -259,7 +259,7 @@ class CreateVolumeFlow(MakingVolume):
             self._remove(connection, end.operation, gone=True)
             self.wake_after(connection)
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have it be in error, and have removed what was not seen gone."""
         operation, row = end.operation, end.row
         self.wake_after(connection)

@@ -8,6 +8,7 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import GrowVolume, VolumeUser
+from common.messages.reports import VolumeSeen
 from common.resources.states import InternalAction, PowerState, ResourceType
 from common.resources.volumes import EXTENDABLE_IN_USE, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -89,7 +90,7 @@ class Extending(VolumeWork):
     """That server's."""
 
 
-class ExtendVolumeFlow(OneCommand[Extending]):
+class ExtendVolumeFlow(OneCommand[Extending, VolumeSeen]):
     """The flow of ``VolumeAction.EXTEND``. It may run twice: sizes are absolute."""
 
     stage = "grow"
@@ -121,7 +122,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
         """Lock the volume."""
         return volumes.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[Extending]) -> None:
+    def write_done(self, connection: Transaction, end: End[Extending, VolumeSeen]) -> None:
         """Show it on the server that has the volume, too, as Nova's does."""
         operation, row = end.operation, end.row
         attached = attachments.of_volume(connection, operation.resource_id)
@@ -135,7 +136,7 @@ class ExtendVolumeFlow(OneCommand[Extending]):
             if row.status == VolumeStatus.EXTENDING:
                 volumes.end(connection, row, VolumeAction.EXTEND, ok=True)
 
-    def write_failed(self, connection: Transaction, end: End[Extending]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Extending, VolumeSeen]) -> None:
         """Give it its former size, and have it seen parked."""
         row = end.row
         if row is None:

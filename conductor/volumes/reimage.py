@@ -15,6 +15,7 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import MakeVolume, Placed, VolumeUser
+from common.messages.reports import VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import REIMAGED_RESERVED, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -163,11 +164,11 @@ def command(operation: Operation, content: NewContent) -> MakeVolume:
     """Return the command that makes the new holder; it may be sent again."""
     place = content.place
     return MakeVolume(
-        operation.id,
-        operation.attempt,
-        content.volume_id,
-        Placed(str(place.host), str(place.cluster), str(place.node), int(place.vmid or 0)),
-        operation.deadline or clock.utcnow(),
+        *operation.about(
+            Placed(str(place.host), str(place.cluster), str(place.node), int(place.vmid or 0)),
+            operation.deadline or clock.utcnow(),
+            (ResourceType.VOLUME, content.volume_id),
+        ),
         size_gib=content.size_gib,
         storage=content.storage,
         source=content.source,
@@ -186,7 +187,7 @@ class ReimageVolumeFlow(MakingVolume):
         """Return what makes the new holder."""
         return command(task.operation, task.operation.planned(ReimagePlan).content)
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have the volume be in its new holder, unless it was deleted or reset."""
         content, row = end.operation.planned(ReimagePlan).content, end.row
         content = dataclasses.replace(content, volid=end.made.volid)
@@ -196,7 +197,7 @@ class ReimageVolumeFlow(MakingVolume):
         take(connection, self._cloud, row, content)
         volumes.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have it be in error, with what it had in it before."""
         self._drop(connection, end, end.operation.planned(ReimagePlan).content)
         if end.row is not None:
@@ -207,7 +208,9 @@ class ReimageVolumeFlow(MakingVolume):
         """Have it be in error."""
         return uncertain.volume
 
-    def _drop(self, connection: Transaction, end: End[VolumeWork], content: NewContent) -> None:
+    def _drop(
+        self, connection: Transaction, end: End[VolumeWork, VolumeMade], content: NewContent
+    ) -> None:
         """Begin to remove the new holder, and the volume too if it was deleted."""
         operation, row = end.operation, end.row
         drop(connection, self._cloud, str(operation.project_id), content)

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.context import RequestContext, internal
 from common.messages.commands import RemoveVolume, VolumeUser
-from common.messages.reports import Category, Failure
+from common.messages.reports import Category, Failure, Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -97,7 +97,7 @@ def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
         begin(connection, cloud, internal(), volume, where, gone=True)
 
 
-class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
+class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand[Removed]):
     """The flow of ``VolumeAction.DELETE``."""
 
     stage = "remove"
@@ -114,7 +114,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
         used = failure.category is Category.PROTECTED and task.operation.planned(VolumePlan).users
         return task.operation.attempt >= MOST_TRIES if used else super().is_hopeless(task, failure)
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, Removed]) -> None:
         """Have its VMID be free, and delete the record of a deleted volume."""
         row, target = end.row, end.operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
@@ -125,7 +125,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
                 volumes.change(connection, row.id, vmid=None, volid=None)
         self._go_on(connection, end)
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, Removed]) -> None:
         """Show on the volume why its holder is still there."""
         row = end.row
         if row is not None and row.vmid == end.operation.plan.target.vmid:
@@ -133,7 +133,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand):
             volumes.end(connection, row, VolumeAction.DELETE, ok=False, fault=fault)
         self._go_on(connection, end)
 
-    def _go_on(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def _go_on(self, connection: Transaction, end: End[VolumeWork, Removed]) -> None:
         """Begin to remove a volume that was deleted while another holder of it was removed."""
         if end.row is not None and end.row.vmid != end.operation.plan.target.vmid:
             after_snapshots(connection, self._cloud, end.row)

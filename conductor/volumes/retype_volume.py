@@ -12,13 +12,13 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
 from common.messages.commands import RetypeVolume
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, VolumeSeen
 from common.resources.states import OperationState, ResourceType
 from common.resources.volumes import RULES, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import close, start
 from conductor.engine.command_end import End
-from conductor.engine.stages import Stage, Undo
+from conductor.engine.stages import Stage, Undo, answer
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import VolumePlan
 from conductor.store.ledger import operations as ledger
@@ -131,7 +131,7 @@ def _place(
     )
 
 
-class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
+class RetypeVolumeFlow(UnwoundCommand[VolumeWork, VolumeSeen], VolumeCommand[VolumeSeen]):
     """The flow of ``VolumeAction.RETYPE``.
 
     What fails is settled: an agent says where the volume is, and leaves nothing of it elsewhere.
@@ -144,7 +144,11 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
     def stages(self) -> tuple[Stage[VolumeWork], ...]:
         """Return the one stage: an agent moves the volume."""
         (move,) = super().stages()
-        return (dataclasses.replace(move, undo=Undo("settle", self.send_back, self._on_settled)),)
+        return (
+            dataclasses.replace(
+                move, undo=Undo("settle", self.send_back, answer(RetypeVolume, self._on_settled))
+            ),
+        )
 
     def command(self, task: VolumeWork) -> RetypeVolume:
         """Return what moves it, or settles where it is."""
@@ -157,11 +161,11 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
             settle=task.unwinding,
         )
 
-    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+    def succeeded(self, task: VolumeWork, outcome: VolumeSeen) -> bool:
         """Return whether an agent has said where it is."""
         return outcome.ok and outcome.volume is not None
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeSeen]) -> None:
         """Have it be of the other type."""
         if end.row is not None:
             _write_moved(connection, end)
@@ -169,7 +173,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
 
     # --- failure
 
-    def _on_settled(self, task: VolumeWork, outcome: Outcome) -> bool:
+    def _on_settled(self, task: VolumeWork, outcome: VolumeSeen) -> bool:
         """Return whether an agent has said where the volume is, and keep it if it has moved."""
         if not self.succeeded(task, outcome):
             unseen = Failure(Category.UNKNOWN_OUTCOME, self.unseen)
@@ -194,14 +198,14 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         ledger.close(connection, operation.id, OperationState.DONE)
         volumes.end(connection, row, VolumeAction.RETYPE, ok=True)
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeSeen]) -> None:
         """Set it to available with its former type."""
         if end.row is not None:
             values = {"fault": end.failure.message, **_NOTHING_NEW}
             volumes.end(connection, end.row, VolumeAction.RETYPE, ok=False, **values)
 
 
-def _write_moved(connection: Transaction, end: End[VolumeWork]) -> None:
+def _write_moved(connection: Transaction, end: End[VolumeWork, VolumeSeen]) -> None:
     """Store, once, where a locked volume was moved to; its quota moves to the new type."""
     row, made = end.row, end.made
     if row.new_type_id is None:

@@ -13,7 +13,7 @@ from common import ids
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import Copy
-from common.messages.reports import Failure, Outcome
+from common.messages.reports import Copied, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.image_attributes import is_property
 from common.resources.states import ResourceType
@@ -100,7 +100,7 @@ def properties(of_volume: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
+class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]):
     """The flow of ``VolumeAction.UPLOAD``."""
 
     stage = "copy"
@@ -145,13 +145,13 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
             volid=plan.volid,
         )
 
-    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+    def succeeded(self, task: VolumeWork, outcome: Copied) -> bool:
         """Return whether there is a copy."""
-        return outcome.ok and outcome.copied is not None
+        return outcome.ok and outcome.disk is not None
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, Copied]) -> None:
         """Have the image be active, unless it was deleted, and the volume be as it was."""
-        plan, copied = end.operation.planned(UploadVolumePlan), end.outcome.copied
+        plan, copied = end.operation.planned(UploadVolumePlan), end.outcome.disk
         if copied is None:
             raise ValueError(f"the outcome of operation {end.operation.id} has no copy")
         copied = dataclasses.replace(copied, disk_format=plan.disk_format)
@@ -172,7 +172,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork], VolumeCommand):
         remove_image.drop(connection, self._cloud, image_id)
         return task
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, Copied]) -> None:
         """Have the volume be as it was."""
         if end.row is not None:
             fault = end.failure.message

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import MakeVolume, Placed
-from common.messages.reports import Outcome
+from common.messages.reports import VolumeMade
 from common.resources.volumes import VolumeStatus
 from conductor.cloud import placed
 from conductor.engine.one_command import OneCommand
-from conductor.engine.stages import Work
+from conductor.engine.stages import Out, Work
 from conductor.plans import VolumePlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
@@ -32,7 +32,7 @@ class VolumeWork(Work):
         return where
 
 
-class VolumeCommand(OneCommand[VolumeWork]):
+class VolumeCommand(OneCommand[VolumeWork, Out]):
     """A flow of one command about a volume."""
 
     def load(self, connection: Transaction, operation: Operation) -> VolumeWork:
@@ -44,7 +44,7 @@ class VolumeCommand(OneCommand[VolumeWork]):
         return volumes.held(connection, task.operation.resource_id)
 
 
-class MakingVolume(VolumeCommand):
+class MakingVolume(VolumeCommand[VolumeMade]):
     """A flow of one command that makes a holder with the volume."""
 
     def unwanted(self, task: VolumeWork) -> str | None:
@@ -64,6 +64,6 @@ class MakingVolume(VolumeCommand):
             project_id=str(task.operation.project_id),
         )
 
-    def succeeded(self, task: VolumeWork, outcome: Outcome) -> bool:
+    def succeeded(self, task: VolumeWork, outcome: VolumeMade) -> bool:
         """Return whether it was seen there."""
         return outcome.ok and outcome.volume is not None

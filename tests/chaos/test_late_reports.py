@@ -13,9 +13,10 @@ import sqlalchemy as sa
 
 from common import clock, rpc
 from common.context import internal
-from common.messages.reports import Outcome, Report, Step
+from common.messages.reports import Built, Report, Step
 from common.messages.topics import CONDUCTOR_TOPIC
 from common.resources.states import PowerState
+from common.states import ResourceType
 from db import schema
 from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order
@@ -37,10 +38,18 @@ def late(row: Any, *, ok: bool) -> Report:
     """What the agent would have said of its first attempt."""
     now = clock.utcnow()
     step = Step("compute_start_vm", 5, now, now, "Success", detail={"power_state": "RUNNING"})
-    outcome = Outcome(True, PowerState.RUNNING)
+    outcome = Built(True, power_state=PowerState.RUNNING)
     if not ok:
-        outcome = Outcome(False, gone=True)
-    return Report(row.id, 1, row.resource_id, row.plan["target"]["host"], (step,), outcome)
+        outcome = Built(False, gone=True)
+    return Report(
+        row.id,
+        1,
+        ResourceType.SERVER,
+        row.resource_id,
+        row.plan["target"]["host"],
+        (step,),
+        outcome,
+    )
 
 
 @pytest.mark.parametrize(

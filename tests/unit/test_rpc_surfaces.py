@@ -9,6 +9,7 @@ import pytest
 
 from common import codec
 from common.messages.commands import Command
+from common.messages.reports import Outcome, Plugged
 from common.rpc import signatures
 from common.rpc.events import ConductorEvents, HostEvents, WorkerEvents
 from compute.client import ComputeClient
@@ -142,6 +143,14 @@ def test_a_client_sends_just_what_its_protocols_name(
 
 def test_an_agent_carries_out_every_command() -> None:
     assert set(COMMANDS) == set(codec.family(Command)) - {Command}
+
+
+def test_each_command_names_its_outcome() -> None:
+    found = {command.__name__: command.outcome() for command in COMMANDS}
+    assert set(found.values()) == set(codec.family(Outcome))
+    assert (found["Swap"], found["PlugVolume"]) == (found["Build"], Plugged)
+    with pytest.raises(TypeError, match="Command names no outcome"):
+        Command.outcome()
 
 
 def test_the_conductor_serves_every_noun_of_its_table() -> None:

@@ -117,7 +117,7 @@ class ProxmoxHypervisor:
         shared, node = self.shared, build.placed.node
 
         def proven(vmid: int) -> bool:
-            return self.inspect(vmid, node, build.server_uuid).ours
+            return self.inspect(vmid, node, build.resource_id).ours
 
         return lambda: affinity.write_group(
             shared.affinity, lambda: shared.snapshot.version, build, proven

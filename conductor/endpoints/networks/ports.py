@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from common.resources import quotas as limits
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Runner
@@ -67,7 +68,7 @@ class PortEndpoint:
         operation = self._cloud.store.run(work)
         self._runner.periodic.wake(filters.NAME)
         if operation is not None:
-            ctxt.server_uuid = operation.server_uuid
+            ctxt.about(ResourceType.SERVER, operation.server_uuid)
             self._runner.submit(operation)
 
     def change_tags(

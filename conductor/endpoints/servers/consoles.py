@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.flows.guest import consoles
 
@@ -22,7 +23,7 @@ class ConsoleEndpoint:
         console_type: str,
         token_hash: str,
     ) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         consoles.authorize(self._cloud, ctxt, server_uuid, protocol, console_type, token_hash)
 
     def use_console_token(self, ctxt: RequestContext, token_hash: str) -> ConsoleTarget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.guests import Diagnostics
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import guests
 from conductor.flows.accept import Accept
@@ -18,13 +19,13 @@ class GuestEndpoint:
         self._accept = Accept(cloud)
 
     def diagnose_server(self, ctxt: RequestContext, server_uuid: str) -> Diagnostics:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return guests.diagnose(self._cloud, ctxt, server_uuid)
 
     def change_password(self, ctxt: RequestContext, server_uuid: str, password: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         change_password.change_password(self._cloud, self._accept, ctxt, server_uuid, password)
 
     def server_console_log(self, ctxt: RequestContext, server_uuid: str) -> str:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return guests.console_log(self._cloud, ctxt, server_uuid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Invalid, Unavailable
 from common.resources.states import OperationState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner
@@ -29,7 +30,7 @@ class InterfaceEndpoint:
     def attach_interface(
         self, ctxt: RequestContext, server_uuid: str, asked: Attachment, *, wait: bool
     ) -> str:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         operation, port_id = self._accept.attach(ctxt, server_uuid, asked)
         self._runner.submit(operation)
         if wait:
@@ -37,11 +38,11 @@ class InterfaceEndpoint:
         return port_id
 
     def detach_interface(self, ctxt: RequestContext, server_uuid: str, port_id: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         self._submit(self._accept.detach(ctxt, server_uuid, port_id))
 
     def detach_address(self, ctxt: RequestContext, server_uuid: str, address: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         self._submit(self._accept.detach_address(ctxt, server_uuid, address))
 
     def _submit(self, operation: Operation | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.log import logger
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.manage import mark
@@ -28,7 +29,7 @@ class ManageEndpoint:
 
     def adopt(self, ctxt: RequestContext, adoption: Adoption) -> Adopted:
         adopted, operation = self._acceptance.adopt(ctxt, adoption)
-        ctxt.server_uuid = adopted.server_uuid
+        ctxt.about(ResourceType.SERVER, adopted.server_uuid)
         LOG.info(
             "Adoption of server %s accepted: operation %d.", adopted.server_uuid, operation.id
         )
@@ -38,18 +39,18 @@ class ManageEndpoint:
     def abandon(
         self, ctxt: RequestContext, server_uuid: str, reason: str | None, *, force: bool
     ) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         self._runner.submit(self._abandoning.begin(ctxt, server_uuid, reason, force=force))
 
     def hold_server(self, ctxt: RequestContext, server_uuid: str, *, held: bool) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         hold.hold(self._cloud, ctxt, server_uuid, held=held)
 
     def mark_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         self._runner.submit(mark.begin(self._cloud, ctxt, server_uuid))
 
     def retry_server(self, ctxt: RequestContext, server_uuid: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         if hold.retry(self._cloud, ctxt, server_uuid) is not None:
             self._vm_sync.look_at(server_uuid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from common.context import RequestContext
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_volume import VolumeAcceptance
@@ -18,13 +19,13 @@ class ServerVolumeEndpoint:
     def attach_volume(
         self, ctxt: RequestContext, server_uuid: str, asked: AttachRequest
     ) -> AttachedVolume:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         operation, attached = self._accept.attach(ctxt, server_uuid, asked)
         self._runner.submit(operation)
         return attached
 
     def detach_volume(self, ctxt: RequestContext, server_uuid: str, volume_id: str) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         self._runner.submit(self._accept.detach(ctxt, server_uuid, volume_id))
 
     def set_delete_on_termination(

@@ -10,6 +10,7 @@ from common.errors import Conflict, Invalid
 from common.log import logger
 from common.resources import locks
 from common.resources.states import VmState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Begin, Runner
@@ -61,7 +62,7 @@ class ServerEndpoint:
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         created, operations = self._accept.create(ctxt, request)
         for operation in operations:
-            ctxt.server_uuid = operation.server_uuid
+            ctxt.about(ResourceType.SERVER, operation.server_uuid)
             LOG.info("Server %s accepted: operation %d.", operation.server_uuid, operation.id)
         if len(operations) > 1:
             self._runner.submit_many(operations, self._begin_builds)
@@ -76,7 +77,8 @@ class ServerEndpoint:
         action: str,
         params: Mapping[str, Any] | None = None,
     ) -> int:
-        ctxt.server_uuid, params = server_uuid, params or {}
+        ctxt.about(ResourceType.SERVER, server_uuid)
+        params = params or {}
         if action == "delete" and params.get("deferred") and self._defers:
             action = SOFT_DELETE
         if action == "suspend":
@@ -90,28 +92,28 @@ class ServerEndpoint:
         return self._begin(operation)
 
     def resize_server(self, ctxt: RequestContext, server_uuid: str, flavor: FlavorSnapshot) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return self._begin(self._resizes.resize(ctxt, server_uuid, flavor))
 
     def migrate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return self._begin(self._resizes.migrate(ctxt, server_uuid, host))
 
     def end_resize(self, ctxt: RequestContext, server_uuid: str, action: str) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return self._begin(self._resizes.end(ctxt, server_uuid, action))
 
     def rebuild_server(
         self, ctxt: RequestContext, server_uuid: str, request: RebuildServer
     ) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         _check_names(request.changes, CHANGEABLE | REBUILT)
         return self._begin(self._rebuilds.rebuild(ctxt, server_uuid, request))
 
     def create_server_image(
         self, ctxt: RequestContext, server_uuid: str, image: NewServerImage
     ) -> str | None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         image_id, operation = begin_image.accept(self._cloud, ctxt, server_uuid, image)
         if operation is not None:
             self._begin(operation)
@@ -120,7 +122,7 @@ class ServerEndpoint:
     def steer_migration(
         self, ctxt: RequestContext, server_uuid: str, number: int, *, abort: bool
     ) -> None:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         steer_migration.steer(self._cloud, ctxt, server_uuid, number, abort=abort)
 
     def live_migrate_server(
@@ -132,20 +134,20 @@ class ServerEndpoint:
         *,
         checks_storage: bool = False,
     ) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         operation = begin_live_migration.accept(
             self._cloud, ctxt, server_uuid, host, copy_disks, checks_storage=checks_storage
         )
         return self._begin(operation)
 
     def evacuate_server(self, ctxt: RequestContext, server_uuid: str, host: str | None) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return self._begin(begin_evacuation.accept(self._cloud, ctxt, server_uuid, host))
 
     def rescue_server(
         self, ctxt: RequestContext, server_uuid: str, image_id: str, admin_password: str
     ) -> int:
-        ctxt.server_uuid = server_uuid
+        ctxt.about(ResourceType.SERVER, server_uuid)
         return self._begin(self._rescues.rescue(ctxt, server_uuid, image_id, admin_password))
 
     def _begin(self, operation: Operation) -> int:

@@ -15,14 +15,14 @@ from typing import Any
 from common import clock
 from common.errors import Conflict, Invalid, NetworkNotFound, StaleTransition
 from common.log import logger
-from common.messages.commands import Image, StrictGroup
+from common.messages.commands import Build, Image, StrictGroup
 from common.messages.facts import HostFacts
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.reports import Built, Category, Failure, Step
 from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, placed
 from conductor.engine import batch_close, overslept
 from conductor.engine.batch_close import Ended, Ending
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.engine.transition_draft import TransitionDraft, require_building
 from conductor.flows import build_command, guest_data
 from conductor.flows.create.batch import Together
@@ -69,7 +69,13 @@ class Create:
                 Stage("place", self._place, shown=TaskState.SCHEDULING, undo=claim),
                 Stage("network", self._network, shown=TaskState.NETWORKING, undo=reserved),
                 Stage("map_disk", self._map_disk, shown=TaskState.BLOCK_DEVICE_MAPPING),
-                Stage("spawn", self._spawn, self._on_outcome, TaskState.SPAWNING, undo=vm),
+                Stage(
+                    "spawn",
+                    self._spawn,
+                    answer(Build, self._on_outcome),
+                    TaskState.SPAWNING,
+                    undo=vm,
+                ),
             ),
             on_superseded=self._unwinding.on_superseded,
             on_deadline=self._on_deadline,
@@ -301,7 +307,7 @@ class Create:
             found = server_groups.strict(connection, [server.server_group_uuid])
         return found.get(server.server_group_uuid)
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Built) -> None:
         """Take the agent's outcome: ACTIVE, another attempt, or ERROR."""
         if not outcome.ok:
             self._unwinding.failed(task.operation, task.server, outcome)
@@ -315,17 +321,17 @@ def _task(moved: Moved) -> Task:
     return Task(*moved, handed_over=moved[1].task_state == TaskState.SPAWNING)
 
 
-def ending() -> Ending:
+def ending() -> Ending[Built]:
     """Return how builds end that their agents have carried out."""
-    return Ending(_is_built, _write_active)
+    return Ending(Build, _is_built, _write_active)
 
 
-def _is_built(ended: Ended) -> bool:
+def _is_built(ended: Ended[Built]) -> bool:
     task, outcome = ended.task, ended.outcome
     return outcome.ok and not task.unwinding and task.server.task_state == TaskState.SPAWNING
 
 
-def _write_active(connection: Transaction, built: Sequence[Ended]) -> None:
+def _write_active(connection: Transaction, built: Sequence[Ended[Built]]) -> None:
     now = clock.utcnow()
     batch_close.done(
         connection,

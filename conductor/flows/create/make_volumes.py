@@ -8,7 +8,7 @@ from common import clock
 from common.errors import MicronovaError, StaleTransition
 from common.failures import Verdict
 from common.log import logger
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.reports import Built, Category, Failure, Step
 from conductor.cloud import Cloud
 from conductor.engine.stages import Task
 from conductor.engine.transition_draft import require_building
@@ -52,7 +52,7 @@ class MakeVolumes:
             made = Failure(Category.IMAGE_NOT_FOUND, error.message, STEP, host)
         if isinstance(made, Failure):
             LOG.warning("A volume of server %s was not made: %s", server.uuid, made.message)
-            self._unwinding.failed(operation, server, Outcome(False, failure=made, gone=True))
+            self._unwinding.failed(operation, server, Built(False, made, gone=True))
             return False
         if not made:
             self._cloud.wake()

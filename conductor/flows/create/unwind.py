@@ -14,17 +14,12 @@ from common import clock
 from common.errors import StaleTransition
 from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.commands import Destroy
+from common.messages.reports import Built, Category, Failure, Outcome, Removed
 from common.resources.states import OPEN_STATES, OperationState, TaskState, VmState
-from conductor.cloud import (
-    Cloud,
-    backoff,
-    failure_of,
-    not_again,
-    placed,
-)
+from conductor.cloud import Cloud, backoff, failure_of, not_again, placed
 from conductor.engine import unwinding
-from conductor.engine.stages import Table, Task, Undo
+from conductor.engine.stages import Table, Task, Undo, answer
 from conductor.engine.undoing import Undoing
 from conductor.flows.create import replace_vmid
 from conductor.plans import CreatePlan
@@ -48,7 +43,7 @@ class Unwinding:
     def __init__(self, cloud: Cloud, table: Callable[[], Table[Task]]) -> None:
         """``table`` is that of the builds."""
         self._cloud, self._table = cloud, table
-        self._vm = Undo("remove_vm", self._remove_vm, self._vm_removed)
+        self._vm = Undo("remove_vm", self._remove_vm, answer(Destroy, self._vm_removed))
         self._reserved = Undo("give_back", write=self._give_back)
         self._claim = Undo("release_claim", self._release_claim)
         self._undoing = Undoing(cloud.store, self.undone)
@@ -60,7 +55,7 @@ class Unwinding:
 
     # --- an attempt failed
 
-    def failed(self, operation: Operation, server: Server, outcome: Outcome) -> None:
+    def failed(self, operation: Operation, server: Server, outcome: Built) -> None:
         """Handle the agent's failure: try again here, on another host, or end."""
         failure = failure_of(outcome)
         verdict = verdict_of(failure)
@@ -249,7 +244,7 @@ class Unwinding:
         self._cloud.destroy(task.operation, where, clock.after(seconds))
         return False
 
-    def _vm_removed(self, task: Task, outcome: Outcome) -> bool:
+    def _vm_removed(self, task: Task, outcome: Removed) -> bool:
         """Return whether the agent has seen it gone; else it is asked again later."""
         if not outcome.gone:
             self._on_vm_left(task, outcome)
@@ -299,11 +294,12 @@ class Unwinding:
     def on_late_outcome(self, task: Task, outcome: Outcome) -> None:
         """Take the agent's outcome of an operation that lost its server."""
         operation, server = task.operation, task.server
-        if outcome.ok and not outcome.gone:
+        gone = isinstance(outcome, Removed) and outcome.gone
+        if outcome.ok and not gone:
             self._came_through(operation, server)
         elif task.ended:
             return
-        elif not outcome.gone:
+        elif not gone:
             self._on_vm_left(task, outcome)
         else:
             if server.deleted_at is not None:

@@ -26,12 +26,9 @@ class Parking:
         worker = self._cloud.take_to(operation, str(where.host))
         if worker is None:
             return False
+        late = move_command.until(task, self._cloud.conf.conductor.action_timeout_seconds)
         command = Power(
-            operation.id,
-            operation.attempt,
-            server.uuid,
-            move_command.placed(where),
-            move_command.until(task, self._cloud.conf.conductor.action_timeout_seconds),
+            *operation.about(move_command.placed(where), late),
             action,
             operation.started_at,
         )

@@ -14,13 +14,14 @@ from typing import Any
 
 from common import clock
 from common.log import logger
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.commands import EndSwap, MakeVolume, Swap
+from common.messages.reports import Built, Category, Failure, Step, VmSeen, VolumeMade
 from common.messages.scheduling import Decision, RequestSpec
 from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close
 from conductor.engine.cases import Cases
-from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.flows.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
 from conductor.flows.disks.swapping import Swapping
 from conductor.images import image_source
@@ -55,7 +56,7 @@ class RebuildFlow(Swapping):
         whose root volume gets new content."""
         drop = Undo[Task]("drop_content", write=self._root.drop)
         spawning = TaskState.REBUILD_SPAWNING
-        make = Stage(MAKE, self._make, self._made, spawning, undo=drop)
+        make = Stage(MAKE, self._make, answer(MakeVolume, self._made), spawning, undo=drop)
         return Cases(case, {SAME_VOLUME: self.table(), NEW_CONTENT: self._table(make)})
 
     def table(self) -> Table[Task]:
@@ -73,8 +74,8 @@ class RebuildFlow(Swapping):
                 Stage("check", self._check, shown=TaskState.REBUILDING),
                 Stage("map_disk", self._map_disk, shown=mapping),
                 *before,
-                Stage(SWAP, self._swap, self._swapped, spawning, undo=self._back),
-                Stage(SETTLE, self._settle, self._settled, spawning, final=True),
+                Stage(SWAP, self._swap, answer(Swap, self._swapped), spawning, undo=self._back),
+                Stage(SETTLE, self._settle, answer(EndSwap, self._settled), spawning, final=True),
             ),
             on_superseded=self._root.on_superseded,
             on_deadline=self._on_deadline,
@@ -170,7 +171,7 @@ class RebuildFlow(Swapping):
             text = f"The agent of host {task.server.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
 
-    def _made(self, task: Task, outcome: Outcome) -> Task | None:
+    def _made(self, task: Task, outcome: VolumeMade) -> Task | None:
         if outcome.ok and outcome.volume is not None:
             return self._root.made(task, outcome.volume)
         unknown = Failure(Category.UNKNOWN_OUTCOME, "The agent does not say what it has made.")
@@ -205,13 +206,10 @@ class RebuildFlow(Swapping):
             root=self._root.named(task),
         )
 
-    def _swapped(self, task: Task, outcome: Outcome) -> Task | None:
+    def _swapped(self, task: Task, outcome: Built) -> Task | None:
         """Take the agent's outcome: the old disk may go, another attempt, or back."""
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
-            return None
-        if outcome.volume is not None:
-            # Of the stage before, whose command came twice.
             return None
         operation = task.operation
 
@@ -229,7 +227,7 @@ class RebuildFlow(Swapping):
     def _settle(self, task: Task) -> None:
         self._send_end(task, keep=True)
 
-    def _settled(self, task: Task, outcome: Outcome) -> None:
+    def _settled(self, task: Task, outcome: VmSeen) -> None:
         """End with the server as it was, but for its disk.
 
         An old disk that can't be removed now is removed with the VM.

@@ -8,12 +8,12 @@ import functools
 
 from common import clock
 from common.log import logger
-from common.messages.commands import EndSwap
-from common.messages.reports import Outcome
+from common.messages.commands import EndSwap, Swap
+from common.messages.reports import Built, VmSeen
 from common.resources.states import TaskState, VmState
 from conductor.cloud import failure_of
 from conductor.engine import close
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.flows.disks.swapping import Swapping
 from conductor.flows.server_command import ServerCommand
 from conductor.plans import RescuePlan, SwapPlan
@@ -32,7 +32,7 @@ class RescueFlow(Swapping):
         return Table(
             (
                 Stage("map_disk", self._map_disk, shown=shown),
-                Stage("swap", self._swap, self._swapped, shown, undo=self._back),
+                Stage("swap", self._swap, answer(Swap, self._swapped), shown, undo=self._back),
             ),
             on_superseded=functools.partial(close.overtaken, self._cloud),
             on_deadline=self._on_deadline,
@@ -64,7 +64,7 @@ class RescueFlow(Swapping):
             disk_gib=plan.image.min_disk_gib if plan.image and not plan.image.cd else 0,
         )
 
-    def _swapped(self, task: Task, outcome: Outcome) -> None:
+    def _swapped(self, task: Task, outcome: Built) -> None:
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return
@@ -78,7 +78,7 @@ class RescueFlow(Swapping):
         LOG.info("Server %s is rescued.", task.server.uuid)
 
 
-class UnrescueFlow(ServerCommand):
+class UnrescueFlow(ServerCommand[VmSeen]):
     """The flow of the action ``unrescue``; where it fails the server is still rescued."""
 
     stage = "unrescue"

@@ -11,12 +11,12 @@ import dataclasses
 from common import clock
 from common.log import logger
 from common.messages.commands import Copy, Placed
-from common.messages.reports import Category, Copied, Failure, Outcome
+from common.messages.reports import Category, Copied, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.states import ACTIONS, OperationState, VmState
 from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import close, unwinding
-from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.images import remove_image
 from conductor.plans import ImagePlan
 from conductor.store.hosts import registry
@@ -42,7 +42,7 @@ class ServerImageFlow:
         return Table(
             (
                 Stage("reserve", self._reserve, shown=walk[0], undo=remove),
-                Stage("copy", self._copy, self._on_outcome, walk[-1]),
+                Stage("copy", self._copy, answer(Copy, self._on_outcome), walk[-1]),
             ),
             on_superseded=self._on_superseded,
             on_deadline=self._on_deadline,
@@ -99,11 +99,7 @@ class ServerImageFlow:
     def _command(self, task: Task, where: Placed, plan: ImagePlan) -> Copy:
         operation = task.operation
         return Copy(
-            operation.id,
-            operation.attempt,
-            task.server.uuid,
-            where,
-            operation.deadline or clock.utcnow(),
+            *operation.about(where, operation.deadline or clock.utcnow()),
             source_vmid=plan.source_vmid,
             storage=plan.storage,
             image_id=plan.image_id,
@@ -111,17 +107,17 @@ class ServerImageFlow:
             backup=bool(plan.backup_type),
         )
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Copied) -> None:
         """Take the agent's outcome: the image is active, another attempt, or it is removed."""
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
-        elif outcome.copied is None:
+        elif outcome.disk is None:
             text = "The agent does not say what it has copied."
             self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
         else:
-            self._done(task, outcome.copied)
+            self._done(task, outcome.disk)
 
-    def _done(self, task: Task, copied: Copied | None) -> None:
+    def _done(self, task: Task, copied: CopiedDisk | None) -> None:
         """End with the image active, and delete backups beyond those that are kept."""
         operation, plan = task.operation, task.operation.planned(ImagePlan)
 

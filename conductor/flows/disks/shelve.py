@@ -10,12 +10,12 @@ import dataclasses
 
 from common import ids
 from common.log import logger
-from common.messages.commands import PowerAction
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.commands import Power, PowerAction
+from common.messages.reports import Category, Failure, VmSeen
 from common.resources.states import OperationState, PowerState, TaskState, VmState, found_well
 from conductor.cloud import failure_of
 from conductor.engine import close
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.flows.disks.parking import Parking
 from conductor.store.images import server_images
 from conductor.store.ledger import leases, transitions
@@ -34,7 +34,7 @@ class ShelveFlow(Parking):
         offload = Stage("offload", self._offload, shown=TaskState.SHELVING_OFFLOADING, final=True)
         if not stop:
             return Table((offload,), on_superseded=self._on_superseded)
-        first = Stage("stop", self._stop, self._stopped, TaskState.SHELVING)
+        first = Stage("stop", self._stop, answer(Power, self._stopped), TaskState.SHELVING)
         return Table(
             (first, offload), on_superseded=self._on_superseded, on_deadline=self._on_deadline
         )
@@ -46,7 +46,7 @@ class ShelveFlow(Parking):
             self._failed(task, self._no_agent(task), PowerState.NOSTATE)
         return None
 
-    def _stopped(self, task: Task, outcome: Outcome) -> Task | None:
+    def _stopped(self, task: Task, outcome: VmSeen) -> Task | None:
         if not outcome.ok:
             self._failed(task, failure_of(outcome), outcome.power_state)
             return None

@@ -88,11 +88,7 @@ class Swapping(ABC):
             "cloud": self._cloud.id,
         }
         command = Swap(
-            operation.id,
-            operation.attempt,
-            server.uuid,
-            where,
-            operation.deadline,
+            *operation.about(where, operation.deadline),
             **(fields | values),
         )
         self._cloud.compute.execute(operation.ctxt, worker, command)
@@ -111,11 +107,9 @@ class Swapping(ABC):
             self._cloud.wait(operation, backoff(operation.attempt))
             return
         command = EndSwap(
-            operation.id,
-            operation.attempt,
-            task.server.uuid,
-            where,
-            clock.after(self._cloud.conf.conductor.action_timeout_seconds),
+            *operation.about(
+                where, clock.after(self._cloud.conf.conductor.action_timeout_seconds)
+            ),
             keep=keep,
             running=operation.planned(SwapPlan).was != VmState.STOPPED,
         )

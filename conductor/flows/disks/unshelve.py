@@ -12,15 +12,15 @@ from typing import Any
 
 from common import clock
 from common.log import logger
-from common.messages.commands import PowerAction
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.commands import Power, PowerAction
+from common.messages.reports import Category, Failure, VmSeen
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus, MigrationType
 from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
-from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.flows.disks.begin_unshelve import fixed
 from conductor.flows.disks.own_claim import OwnHost
 from conductor.flows.disks.parking import Parking
@@ -69,7 +69,7 @@ class UnshelveFlow(Parking):
         stopped = functools.partial(close.again_unless_ok, self._cloud)
         stop = Undo[Task]("stop_again", self._stop_again, stopped)
         claim = Stage("claim", self._claim, shown=_SHOWN, undo=release)
-        start = Stage("start", self._start, self._started, _SHOWN, undo=stop)
+        start = Stage("start", self._start, answer(Power, self._started), _SHOWN, undo=stop)
         elsewhere = Stage(CLAIM_ELSEWHERE, self._claim_elsewhere, shown=_SHOWN)
         settle = Stage(SETTLE, self._settle, shown=_SHOWN, final=True)
         move = self._move.stage("start")
@@ -187,7 +187,7 @@ class UnshelveFlow(Parking):
         if not self._send(task, _way_back(task), there):
             self._failed(task, self._no_agent(task, None if there is None else there.host))
 
-    def _started(self, task: Task, outcome: Outcome) -> Task | None:
+    def _started(self, task: Task, outcome: VmSeen) -> Task | None:
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return None

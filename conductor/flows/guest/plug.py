@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.commands import Plug, Size
-from common.messages.reports import Failure
+from common.messages.reports import Failure, VmSeen
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows import build_command, guest_data
@@ -23,7 +23,7 @@ from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 
-class _Interface(Plugging):
+class _Interface(Plugging[VmSeen]):
     """Sends the command about an interface."""
 
     def reach(self, task: Task) -> tuple[str, Task] | None:
@@ -51,13 +51,13 @@ class _Interface(Plugging):
         )
 
 
-class AttachFlow(_Interface, Attaching):
+class AttachFlow(_Interface, Attaching[VmSeen]):
     """The flow of the action ``attach_interface``; what accepted it has made the port."""
 
     stage, back = PLUG, "plug_back"
     late = f"{ATTACH} did not end in time."
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, VmSeen]) -> None:
         """Show its addresses."""
         _show_addresses(connection, end.task)
 
@@ -67,7 +67,7 @@ class AttachFlow(_Interface, Attaching):
         return task
 
 
-class DetachFlow(_Interface, Unplugging):
+class DetachFlow(_Interface, Unplugging[VmSeen]):
     """The flow of the action ``detach_interface``."""
 
     stage = UNPLUG

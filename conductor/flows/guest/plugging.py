@@ -17,13 +17,13 @@ from common.resources.states import OperationState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, start
 from conductor.engine.access import check_state, scope
-from conductor.engine.command_end import NOTHING_SEEN, End
+from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task, Undo
 from conductor.engine.start import HandedOver
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows.move import move_command
-from conductor.flows.server_command import OfServer
+from conductor.flows.server_command import OfServer, S
 from conductor.plans import Place, Plan
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
@@ -88,7 +88,7 @@ def is_unknown(failure: Failure) -> bool:
     return failure.category is Category.NODE_UNHEALTHY or verdict_of(failure) in _UNKNOWN
 
 
-class Plugging(UnwoundCommand[Task], OfServer):
+class Plugging(UnwoundCommand[Task, S], OfServer[S]):
     """The parts of such flows that don't depend on the device."""
 
     unseen = "The agent does not say how it ended."
@@ -151,7 +151,7 @@ def _was_superseded(task: Task) -> bool:
     return task.is_being_deleted
 
 
-class Attaching(Plugging):
+class Attaching(Plugging[S]):
     """The attaching ones: what fails is unplugged again, and the device is free."""
 
     back: ClassVar[str]
@@ -167,7 +167,7 @@ class Attaching(Plugging):
         """Have the device be as before; return the task."""
 
 
-class Unplugging(Plugging):
+class Unplugging(Plugging[S]):
     """The flows that detach.
 
     A device that the guest does not release remains the server's. If the outcome is unknown, as
@@ -193,15 +193,15 @@ class Unplugging(Plugging):
     def has(self, connection: Transaction, task: Task) -> bool:
         """Return whether the record says that the server has the device."""
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, S]) -> None:
         """Have the server lose the device."""
         self.write_detached(connection, end.task, end.row)
 
-    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Task, S]) -> None:
         """Record that the server still has the device."""
         self.write_still_attached(connection, end.task, end.row, end.failure)
 
-    def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def fail(self, task: Task, failure: Failure, outcome: S | None = None) -> None:
         """Close the operation as failed; where its end is unknown, begin to look."""
         if is_unknown(failure):
             super().fail(task, failure)

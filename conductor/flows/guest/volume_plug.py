@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.commands import PlugVolume
-from common.messages.reports import Failure
+from common.messages.reports import Failure, Plugged
 from common.resources.volumes import ATTACH, DETACH, SLOTS, AttachStatus, serial
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
@@ -20,7 +20,7 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes
 
 
-class _Volume(Plugging):
+class _Volume(Plugging[Plugged]):
     """Sends the command about a volume."""
 
     def command(self, task: Task) -> PlugVolume:
@@ -51,13 +51,13 @@ class _Volume(Plugging):
         return volumes.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
 
 
-class AttachVolumeFlow(_Volume, Attaching):
+class AttachVolumeFlow(_Volume, Attaching[Plugged]):
     """The flow of the action ``attach_volume``; what accepted it has written the attachment."""
 
     stage, back = PLUG, "unplug_back"
     late = f"{ATTACH} did not end in time."
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, Plugged]) -> None:
         """Have the volume be in use, in the slot where the agent has seen it."""
         row, slot, uuid = end.row, end.outcome.slot, end.task.server.uuid
         if row is not None and volumes.end(connection, row, ATTACH, ok=True):
@@ -73,7 +73,7 @@ class AttachVolumeFlow(_Volume, Attaching):
         return task
 
 
-class DetachVolumeFlow(_Volume, Unplugging):
+class DetachVolumeFlow(_Volume, Unplugging[Plugged]):
     """The flow of the action ``detach_volume``."""
 
     stage = UNPLUG

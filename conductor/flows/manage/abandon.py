@@ -11,13 +11,13 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, Unavailable
 from common.log import logger
-from common.messages.commands import Placed
+from common.messages.commands import Destroy, Placed
 from common.messages.facts import Inspection
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.reports import Category, Failure, Removed, Step
 from common.resources.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
 from conductor.engine import start
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.flows.remove.finish_delete import delete_record
 from conductor.plans import Place, Plan
 from conductor.store.ledger import operations as ledger
@@ -125,7 +125,12 @@ class Abandon:
         return Table(
             (
                 Stage("release_allocation", self._release, final=True),
-                Stage("remove_drive", self._remove_drive, self._on_outcome, final=True),
+                Stage(
+                    "remove_drive",
+                    self._remove_drive,
+                    answer(Destroy, self._on_outcome),
+                    final=True,
+                ),
             ),
             on_superseded=None,
             owns=False,
@@ -144,7 +149,7 @@ class Abandon:
         deadline = operation.deadline or clock.utcnow()
         self._cloud.destroy(operation, where, deadline, drive_only=True)
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Removed) -> None:
         """End the operation: the config drive is gone, or the audit reports it."""
         self._close(task.operation, outcome.failure)
 

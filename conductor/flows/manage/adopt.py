@@ -11,12 +11,12 @@ import dataclasses
 
 from common import clock
 from common.messages.commands import Mark
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Marked
 from common.resources.states import PowerState, VmState
 from conductor.engine import close
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
-from conductor.engine.stages import Stage, Task, Undo
+from conductor.engine.stages import Stage, Task, Undo, answer
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.flows import build_command
 from conductor.flows.remove.finish_delete import delete_record_only
@@ -26,7 +26,7 @@ from conductor.store.transactions import Transaction
 from conductor.sync import allocations
 
 
-class Adopt(UnwoundCommand[Task], ServerCommand):
+class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
     """The flow of the action ``adopt``."""
 
     stage = "mark"
@@ -37,7 +37,7 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
         """Return the stages: claim, then have the mark set."""
         (mark,) = super().stages()
         release = Undo("release_claim", self._release)
-        unmark = Undo("unmark", self.send_back, self._is_unmarked)
+        unmark = Undo("unmark", self.send_back, answer(Mark, self._is_unmarked))
         return (
             Stage("claim", self._claim, shown=mark.shown, undo=release),
             dataclasses.replace(mark, undo=unmark),
@@ -70,7 +70,7 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
         """Wait for it until the deadline."""
         self.wait(task)
 
-    def on_success(self, task: Task, outcome: Outcome) -> None:
+    def on_success(self, task: Task, outcome: Marked) -> None:
         """End with the server as its VM was seen."""
         running = outcome.power_state == PowerState.RUNNING
         close.done(
@@ -83,7 +83,7 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
 
     # --- failure
 
-    def _is_unmarked(self, task: Task, outcome: Outcome) -> bool:
+    def _is_unmarked(self, task: Task, outcome: Marked) -> bool:
         if not outcome.gone:
             close.again(self._cloud, task.operation, outcome.failure)
         return outcome.gone
@@ -93,6 +93,6 @@ class Adopt(UnwoundCommand[Task], ServerCommand):
         self._cloud.placement.release(task.server.uuid)
         return True
 
-    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Delete record, VMID and ports: the VM is as it was."""
         delete_record_only(connection, end.task.server, end.operation.id)

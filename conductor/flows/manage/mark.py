@@ -10,7 +10,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict
 from common.messages.commands import Mark
-from common.messages.reports import Category
+from common.messages.reports import Category, Marked
 from common.resources.states import InternalAction
 from conductor.cloud import Cloud
 from conductor.engine import start
@@ -54,7 +54,7 @@ def _insert(
     return start.begin(connection, cloud, ctxt, server, action, plan)
 
 
-class Remark(OfServer):
+class Remark(OfServer[Marked]):
     """The flow of ``InternalAction.MARK``: tried once, without taking the server."""
 
     stage = "mark"
@@ -68,7 +68,7 @@ class Remark(OfServer):
             owner = build_command.owner(connection, task.server)
         return Mark(*self.about(task), again=True, **owner)
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Continue what waited for the mark; search for a VM that was taken for lost."""
         operation = end.operation
         server = servers.get(connection, operation.server_uuid, lock=True)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.messages.commands import Mark
-from common.messages.reports import Failure, Outcome
-from conductor.engine.command_end import NOTHING_SEEN, End
+from common.messages.reports import Failure, Marked
+from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Task
 from conductor.flows.remove.finish_delete import delete_record_only
@@ -12,7 +12,7 @@ from conductor.flows.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 
 
-class Unmanage(ServerCommand):
+class Unmanage(ServerCommand[Marked]):
     """The flow of the action ``release``. A fault says if the mark could not be removed."""
 
     stage = "unmark"
@@ -23,19 +23,19 @@ class Unmanage(ServerCommand):
         """Return what removes the mark."""
         return Mark(*self.about(task), on=False)
 
-    def succeeded(self, task: Task, outcome: Outcome) -> bool:
+    def succeeded(self, task: Task, outcome: Marked) -> bool:
         """Return whether the mark was seen gone."""
         return outcome.gone
 
-    def on_success(self, task: Task, outcome: Outcome) -> None:
+    def on_success(self, task: Task, outcome: Marked) -> None:
         """Release the claim, then end. Raises Unavailable to be repeated without placement."""
         self._cloud.placement.release(task.server.uuid)
         OneCommand.on_success(self, task, outcome)
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Delete the record, the VMID and the ports."""
         delete_record_only(connection, end.task.server, end.operation.id)
 
-    def fail(self, task: Task, failure: Failure, outcome: Outcome = NOTHING_SEEN) -> None:
+    def fail(self, task: Task, failure: Failure, outcome: Marked | None = None) -> None:
         """End with the server as it was."""
         super().fail(task, failure)

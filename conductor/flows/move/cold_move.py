@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common.messages.commands import Power, PowerAction
+from common.messages.commands import Command, Move, Power, PowerAction, Shape
 from common.messages.reports import Category, Failure, Outcome
 from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close
-from conductor.engine.stages import Stage, Task, Undo
+from conductor.engine.stages import Stage, Task, Undo, answer
 from conductor.flows.move import destination, move_command, shaping
 from conductor.flows.move.destination import Chosen
 from conductor.plans import Place, ResizePlan
@@ -97,7 +97,7 @@ class ColdMove:
             Stage(
                 "power_off",
                 self._power_off,
-                self._after("move"),
+                self._after(Power, "move"),
                 moving,
                 Undo("power_on_again", self._power_on_again, self._undone),
             ),
@@ -105,14 +105,14 @@ class ColdMove:
             Stage(
                 "shape",
                 self._shape,
-                self._after("power_on"),
+                self._after(Shape, "power_on"),
                 finishing,
                 Undo("shape_back", self._shape_back, self._undone),
             ),
             Stage(
                 "power_on",
                 self._power_on,
-                self._after("settle"),
+                self._after(Power, "settle"),
                 finishing,
                 Undo("power_off_again", self._power_off_again, self._undone),
             ),
@@ -124,7 +124,7 @@ class ColdMove:
         return Stage(
             "move",
             self._move,
-            self._after(following),
+            self._after(Move, following),
             self._direction.moving,
             Undo("move_back", self._move_back, self._undone),
         )
@@ -164,19 +164,18 @@ class ColdMove:
         worker = self._cloud.take_to(operation, str(where.host))
         if worker is None:
             return False
+        late = move_command.until(task, self._cloud.conf.conductor.move_timeout_seconds)
         command = Power(
-            operation.id,
-            operation.attempt,
-            task.server.uuid,
-            move_command.placed(where),
-            move_command.until(task, self._cloud.conf.conductor.move_timeout_seconds),
+            *operation.about(move_command.placed(where), late),
             action,
             operation.started_at,
         )
         self._cloud.compute.execute(operation.ctxt, worker, command)
         return True
 
-    def _after(self, following: str) -> Callable[[Task, Outcome], Task | None]:
+    def _after(
+        self, command: type[Command], following: str
+    ) -> Callable[[Task, Outcome], Task | None]:
         """Return the handler of the agent's outcome: next stage, another attempt, or back."""
 
         def on_outcome(task: Task, outcome: Outcome) -> Task | None:
@@ -185,7 +184,7 @@ class ColdMove:
                 return None
             return self._reach(task, following)
 
-        return on_outcome
+        return answer(command, on_outcome)
 
     def _reach(self, task: Task, following: str) -> Task:
         """Commit the stage that follows, with its task_state, and take the lease for it."""

@@ -9,14 +9,14 @@ import functools
 
 from common.failures import passes
 from common.log import logger
-from common.messages.commands import Grow
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.commands import Grow, Shape
+from common.messages.reports import Category, Failure, VmSeen
 from common.resources.migrations import MigrationStatus
 from common.resources.states import OperationState, PowerState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.flows.move import shaping
 from conductor.flows.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.flows.move.settling import hold, settle
@@ -73,7 +73,7 @@ class ConfirmFlow(_SecondHalf):
         shows them."""
         return Table(
             (
-                Stage("grow", self._grow, self._grown),
+                Stage("grow", self._grow, answer(Grow, self._grown)),
                 Stage(SETTLE, self._settle, final=True),
             ),
             on_superseded=functools.partial(close.overtaken, self._cloud),
@@ -92,18 +92,14 @@ class ConfirmFlow(_SecondHalf):
             self._no_agent(task)
             return None
         command = Grow(
-            operation.id,
-            operation.attempt,
-            task.server.uuid,
-            where,
-            operation.deadline,
+            *operation.about(where, operation.deadline),
             disk_gib=root_gib(plan.new),
             local_disks=fitted,
         )
         self._cloud.compute.execute(operation.ctxt, worker, command)
         return None
 
-    def _grown(self, task: Task, outcome: Outcome) -> Task | None:
+    def _grown(self, task: Task, outcome: VmSeen) -> Task | None:
         if not outcome.ok:
             self._failed(task, failure_of(outcome))
             return None
@@ -136,7 +132,7 @@ class RevertFlow(_SecondHalf):
         shown = TaskState.RESIZE_REVERTING
         lost = functools.partial(close.overtaken, self._cloud)
         here = (
-            Stage("shape", self._shape, self._on_outcome, shown),
+            Stage("shape", self._shape, answer(Shape, self._on_outcome), shown),
             Stage(SETTLE, self._settle, shown=shown, final=True),
         )
         return Cases(
@@ -194,7 +190,7 @@ class RevertFlow(_SecondHalf):
         if not shaping.send(self._cloud, task, forward=False):
             self._no_agent(task)
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> Task | None:
+    def _on_outcome(self, task: Task, outcome: VmSeen) -> Task | None:
         if outcome.ok:
             return shaping.reach(self._cloud, task, SETTLE)
         failure = failure_of(outcome)

@@ -29,11 +29,9 @@ def send(cloud: Cloud, task: Task, *, settle: bool = False) -> bool:
     with cloud.store.read() as connection:
         nics = build_command.nics_of(connection, server.uuid)
     command = Move(
-        operation.id,
-        operation.attempt,
-        server.uuid,
-        placed(source),
-        until(task, cloud.conf.conductor.live_migration_timeout_seconds),
+        *operation.about(
+            placed(source), until(task, cloud.conf.conductor.live_migration_timeout_seconds)
+        ),
         target_node=plan.target.node or "",
         live=True,
         target_storage=plan.storage,

@@ -14,14 +14,15 @@ from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.failures import Verdict
 from common.log import logger
+from common.messages.commands import Move
 from common.messages.facts import HostFacts
-from common.messages.reports import Category, Failure, Outcome, Step
+from common.messages.reports import Category, Failure, Moved, Step
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
 from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
-from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.flows.move import live_command
 from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.flows.move.steer_migration import ABORTED
@@ -51,11 +52,11 @@ class LiveMigrationFlow:
     def table(self) -> Table[Task]:
         """Return its stages; from ``settle`` on the VM is on the target."""
         release = Undo("release_claim", self._release, write=self._drop_place)
-        look = Undo("look_where", self._look_where, self._seen_where)
+        look = Undo("look_where", self._look_where, answer(Move, self._seen_where))
         return Table(
             (
                 Stage("claim", self._claim, shown=_SHOWN, undo=release),
-                Stage("move", self._move, self._moved, _SHOWN, look),
+                Stage("move", self._move, answer(Move, self._moved), _SHOWN, look),
                 Stage("settle", self._settle, shown=_SHOWN, final=True),
             ),
             on_superseded=self._on_superseded,
@@ -129,7 +130,7 @@ class LiveMigrationFlow:
             text = f"The agent of host {host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
 
-    def _moved(self, task: Task, outcome: Outcome) -> Task | None:
+    def _moved(self, task: Task, outcome: Moved) -> Task | None:
         """Take the agent's outcome: on, another host, another try, or back."""
         there = bool(outcome.node) and outcome.node == _plan(task).target.node
         if outcome.ok and there:
@@ -218,7 +219,7 @@ class LiveMigrationFlow:
             now = ledger.get(connection, task.operation.id)
         return now is not None and now.message == ABORTED
 
-    def _wants_other_host(self, task: Task, outcome: Outcome) -> bool:
+    def _wants_other_host(self, task: Task, outcome: Moved) -> bool:
         """Return whether to try another host: none was asked for, and nothing is left of the try.
 
         That is so if the agent refused before it touched anything, or the failure was undone.
@@ -282,7 +283,7 @@ class LiveMigrationFlow:
         sent = live_command.send(self._cloud, task, settle=True)
         return close.later_unless(self._cloud, task, sent)
 
-    def _seen_where(self, task: Task, outcome: Outcome) -> bool:
+    def _seen_where(self, task: Task, outcome: Moved) -> bool:
         """End where it was seen; on the target it is looked after until its drive is in."""
         plan = _plan(task)
         if outcome.ok and outcome.node and outcome.node == plan.target.node:

@@ -39,11 +39,7 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
     with cloud.store.read() as connection:
         nics = build_command.nics_of(connection, server.uuid)
     command = Move(
-        operation.id,
-        operation.attempt,
-        server.uuid,
-        placed(source),
-        until(task, cloud.conf.conductor.move_timeout_seconds),
+        *operation.about(placed(source), until(task, cloud.conf.conductor.move_timeout_seconds)),
         target_node=target.node or "",
         target_storage=storage,
         config_drive=guest_data.config_drive(server, nics, None),

@@ -15,14 +15,15 @@ import functools
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.commands import Shape
+from common.messages.reports import Category, Failure, VmSeen
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
 from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
-from conductor.engine.stages import Stage, Table, Task, Undo
+from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.flows.move import destination, own_host, shaping
 from conductor.flows.move.cold_move import (
     FORWARD,
@@ -66,7 +67,7 @@ class ResizeFlow:
         shape = Stage(
             "shape",
             self._shape,
-            self._on_outcome,
+            answer(Shape, self._on_outcome),
             TaskState.RESIZE_MIGRATING,
             Undo("shape_back", self._shape_back, shaped_back),
         )
@@ -190,7 +191,7 @@ class ResizeFlow:
             text = f"The agent of host {task.server.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: VmSeen) -> None:
         """Take the agent's outcome: VERIFY_RESIZE, another attempt, or back."""
         if not outcome.ok:
             self._failed(task, failure_of(outcome))

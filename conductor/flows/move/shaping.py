@@ -45,11 +45,9 @@ def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> boo
     new, old = _size(plan.new), _size(plan.old)
     late = clock.after(cloud.conf.conductor.action_timeout_seconds)
     command = Shape(
-        operation.id,
-        operation.attempt,
-        task.server.uuid,
-        where,
-        late if task.unwinding or operation.deadline is None else operation.deadline,
+        *operation.about(
+            where, late if task.unwinding or operation.deadline is None else operation.deadline
+        ),
         size=new if forward else old,
         former=old if forward else new,
         running=starts and plan.was == VmState.ACTIVE,

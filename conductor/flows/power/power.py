@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from common.messages.commands import Power, PowerAction
+from common.messages.reports import VmSeen
 from common.resources.states import PowerState, VmState
 from conductor.engine import close
 from conductor.engine.stages import Task
@@ -24,7 +25,7 @@ COMMANDS: Mapping[str, PowerAction] = {
 }
 
 
-class PowerFlow(ServerCommand):
+class PowerFlow(ServerCommand[VmSeen]):
     """The flow of an action that only changes power."""
 
     stage = "power"

@@ -15,12 +15,12 @@ from common.errors import Unavailable
 from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Destroy, Placed
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Removed
 from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import batch_close, close, unwinding
 from conductor.engine.batch_close import Ended, Ending
-from conductor.engine.stages import Stage, Table, Task
+from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.flows.remove.finish_delete import deleted_columns
 from conductor.plans import DeletePlan
 from conductor.store.ledger import leases, transitions
@@ -35,7 +35,7 @@ LOG = logger(__name__)
 STAGE = "destroy"
 
 #: of a server that no VM was ever asked for
-NO_VM = Outcome(True, gone=True)
+NO_VM = Removed(True, gone=True)
 
 
 class Delete:
@@ -46,12 +46,18 @@ class Delete:
 
     def table(self) -> Table[Task]:
         """Return the one stage, past the point of no return: tried until the VM is seen gone."""
-        stage = Stage(STAGE, self._destroy, self._on_outcome, shown=TaskState.DELETING, final=True)
+        stage = Stage(
+            STAGE,
+            self._destroy,
+            answer(Destroy, self._on_outcome),
+            shown=TaskState.DELETING,
+            final=True,
+        )
         return Table((stage,), on_superseded=functools.partial(close.overtaken, self._cloud))
 
-    def ending(self) -> Ending:
+    def ending(self) -> Ending[Removed]:
         """Return how deletes end whose VMs were seen gone."""
-        return Ending(_is_gone, self._write_deleted, self._release)
+        return Ending(Destroy, _is_gone, self._write_deleted, self._release)
 
     def _destroy(self, task: Task) -> None:
         """Send the command, or finish at once if no agent ever got a VM to build."""
@@ -71,10 +77,10 @@ class Delete:
         self._cloud.compute.execute(
             operation.ctxt,
             worker,
-            Destroy(operation.id, operation.attempt, server.uuid, where, clock.after(timeout)),
+            Destroy(*operation.about(where, clock.after(timeout))),
         )
 
-    def _on_outcome(self, task: Task, outcome: Outcome) -> None:
+    def _on_outcome(self, task: Task, outcome: Removed) -> None:
         """Finish, as the agent has seen it gone, or try again."""
         if outcome.gone:
             self._finish(task, outcome)
@@ -85,11 +91,11 @@ class Delete:
         else:
             self._failed(task, failure)
 
-    def _release(self, deleted: Sequence[Ended]) -> None:
+    def _release(self, deleted: Sequence[Ended[Removed]]) -> None:
         consumers = [(one.task.server.uuid, *_holders(one.task)) for one in deleted]
         self._cloud.placement.release_all(list(itertools.chain.from_iterable(consumers)))
 
-    def _finish(self, task: Task, outcome: Outcome) -> None:
+    def _finish(self, task: Task, outcome: Removed) -> None:
         ended = [Ended(task, outcome)]
         try:
             self._release(ended)
@@ -103,7 +109,7 @@ class Delete:
         self._cloud.store.run(lambda connection: self._write_deleted(connection, ended))
         LOG.info("Server %s deleted; its VM is confirmed absent.", task.server.uuid)
 
-    def _write_deleted(self, connection: Transaction, deleted: Sequence[Ended]) -> None:
+    def _write_deleted(self, connection: Transaction, deleted: Sequence[Ended[Removed]]) -> None:
         """Give back what each had, and delete the records."""
         now = clock.utcnow()
         gone_servers = [one.task.server for one in deleted]
@@ -160,7 +166,7 @@ class Delete:
         unwinding.write(connection, self.table(), task, failure, owner=owner, seconds=pause)
 
 
-def _is_gone(ended: Ended) -> bool:
+def _is_gone(ended: Ended[Removed]) -> bool:
     task = ended.task
     return ended.outcome.gone and (task.unwinding or task.shown == TaskState.DELETING)
 

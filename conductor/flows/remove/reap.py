@@ -8,7 +8,7 @@ is left, begins the next one.
 from __future__ import annotations
 
 from common.messages.commands import Destroy
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Removed
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.server_command import OfServer
@@ -17,7 +17,7 @@ from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 
 
-class Reap(OfServer):
+class Reap(OfServer[Removed]):
     """The flow of ``InternalAction.REAP``."""
 
     stage = "destroy"
@@ -55,15 +55,15 @@ class Reap(OfServer):
         """Wait for it until the deadline."""
         self.wait(task)
 
-    def succeeded(self, task: Task, outcome: Outcome) -> bool:
+    def succeeded(self, task: Task, outcome: Removed) -> bool:
         """Return whether everything was seen gone."""
         return outcome.gone
 
-    def write_done(self, connection: Transaction, end: End[Task]) -> None:
+    def write_done(self, connection: Transaction, end: End[Task, Removed]) -> None:
         """Have the VMID be free that it held."""
         vmids.release_held(connection, end.operation.id)
 
-    def write_failed(self, connection: Transaction, end: End[Task]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Task, Removed]) -> None:
         """Quarantine that VMID."""
         operation, target = end.operation, end.operation.plan.target
         if vmids.holds(connection, operation.id):

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
-from common.messages.reports import Copied
+from common.messages.reports import CopiedDisk
 from common.messages.scheduling import ImageHome
 from conductor.rpc.servers.flavors import root_gib
 from conductor.store.images import image_members, templates
@@ -142,7 +142,7 @@ def save(connection: sa.Connection, image_id: str, home: ImageHome, vmid: int) -
     return changed.rowcount == 1
 
 
-def activate(connection: sa.Connection, image_id: str, cluster: str, copied: Copied) -> bool:
+def activate(connection: sa.Connection, image_id: str, cluster: str, copied: CopiedDisk) -> bool:
     """Store that a saved image can be used; return False if it has been deleted."""
     size = copied.virtual_size_bytes
     changed = connection.execute(

@@ -8,7 +8,7 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import BackUpVolume
-from common.messages.reports import Outcome
+from common.messages.reports import VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -86,7 +86,7 @@ def _require_able(connection: Transaction, row: Any, new: NewBackup) -> None:
         raise Invalid("Invalid backup: Backups are whole here, not incremental.")
 
 
-class BackUpFlow(BackupCommand):
+class BackUpFlow(BackupCommand[VolumeMade]):
     """The flow of ``VolumeAction.BACK_UP``."""
 
     stage = "dump"
@@ -98,17 +98,17 @@ class BackUpFlow(BackupCommand):
         """Return what has the archive made."""
         plan = task.plan
         return BackUpVolume(
-            *self.about(task, plan.volume_id),
+            *self.about(task, (ResourceType.VOLUME, plan.volume_id)),
             backup_id=task.operation.resource_id,
             volid=plan.volid,
             storage=plan.storage,
         )
 
-    def succeeded(self, task: BackupWork, outcome: Outcome) -> bool:
+    def succeeded(self, task: BackupWork, outcome: VolumeMade) -> bool:
         """Return whether the archive is there."""
         return outcome.ok and outcome.volume is not None
 
-    def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[BackupWork, VolumeMade]) -> None:
         """Have it be available, and its volume be as it was."""
         (volume, row), made = end.row, end.made
         if volume is not None:
@@ -117,7 +117,7 @@ class BackUpFlow(BackupCommand):
             values = {"archive": made.volid, "size_bytes": made.size_bytes}
             backups.change(connection, row.id, status=BackupStatus.AVAILABLE, **values)
 
-    def write_failed(self, connection: Transaction, end: End[BackupWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[BackupWork, VolumeMade]) -> None:
         """Have it be in error. The volume can be used once it was seen parked."""
         volume, row = end.row
         if row is not None:

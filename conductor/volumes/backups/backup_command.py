@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conductor.engine.one_command import OneCommand
-from conductor.engine.stages import Work
+from conductor.engine.stages import Out, Work
 from conductor.plans import BackupPlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
@@ -26,7 +26,7 @@ class BackupWork(Work):
         return self.operation.planned(BackupPlan)
 
 
-class BackupCommand(OneCommand[BackupWork]):
+class BackupCommand(OneCommand[BackupWork, Out]):
     """A flow of one command about a backup."""
 
     def load(self, connection: Transaction, operation: Operation) -> BackupWork:

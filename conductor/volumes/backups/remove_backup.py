@@ -12,6 +12,7 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import RemoveBackup
+from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
 from conductor.cloud import Cloud
@@ -80,7 +81,7 @@ def _begin(
     start.begin_later(connection, ctxt, item)
 
 
-class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
+class RemoveBackupFlow(Removal[BackupWork], BackupCommand[Removed]):
     """The flow of ``VolumeAction.DELETE_BACKUP``."""
 
     stage = "remove"
@@ -103,7 +104,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
         volume = None if plan.gone else volumes.held(connection, plan.volume_id)
         return volume, backups.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[BackupWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[BackupWork, Removed]) -> None:
         """Delete the backup's record; after a failed backup set its volume to available."""
         volume, row = end.row
         if volume is not None:
@@ -111,7 +112,7 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand):
         if row is not None and row.status == BackupStatus.DELETING:
             backups.delete(connection, row.id)
 
-    def write_failed(self, connection: Transaction, end: End[BackupWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[BackupWork, Removed]) -> None:
         """Record the fault in the backup, and in its volume if that wasn't confirmed parked."""
         (volume, row), fault = end.row, end.failure.message
         if volume is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import VolumeSource
+from common.messages.reports import VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import BackupStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
@@ -98,7 +99,7 @@ class RestoreFlow(MakingVolume):
         """Return nothing: a volume that is deleted is removed when this ends."""
         return None
 
-    def write_done(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have the record name the restored holder, and have the former one removed."""
         operation, row, made = end.operation, end.row, end.made
         plan = operation.planned(VolumePlan)
@@ -116,7 +117,7 @@ class RestoreFlow(MakingVolume):
         volumes.end(connection, row, VolumeAction.RESTORE, ok=True)
         self._remove(connection, operation, former, volid)
 
-    def write_failed(self, connection: Transaction, end: End[VolumeWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
         """Have the volume say that it wasn't restored. What it has is what it had."""
         operation, row = end.operation, end.row
         plan = operation.planned(VolumePlan)

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.context import RequestContext
 from common.messages.commands import SnapshotVerb, SnapVolume
-from common.messages.reports import Outcome
+from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
@@ -56,7 +56,7 @@ class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
         """Return what parks it."""
         return self.snap(task, SnapshotVerb.PARK)
 
-    def succeeded(self, task: SnapshotWork, outcome: Outcome) -> bool:
+    def succeeded(self, task: SnapshotWork, outcome: Removed) -> bool:
         """Return whether it rests in its holder."""
         return outcome.ok
 
@@ -64,11 +64,11 @@ class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
         """Lock the volume."""
         return volumes.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Begin to remove a volume that was deleted while it was parked."""
         if end.row is not None:
             remove_volume.after_snapshots(connection, self._cloud, end.row)
 
-    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Begin to remove a volume that was deleted while it was parked."""
         self.write_done(connection, end)

@@ -8,7 +8,7 @@ from typing import Any
 from common.context import RequestContext, internal
 from common.errors import Invalid
 from common.messages.commands import RemoveVolume, SnapshotVerb, SnapVolume
-from common.messages.reports import Outcome
+from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import (
     DELETABLE_SNAPSHOTS,
@@ -121,16 +121,12 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
             return self.snap(task, SnapshotVerb.REMOVE)
         return RemoveVolume(*self.about(task), volid=task.plan.volid)
 
-    def succeeded(self, task: SnapshotWork, outcome: Outcome) -> bool:
-        """Return whether it was seen gone."""
-        return outcome.gone or (task.plan.snapname is not None and outcome.ok)
-
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume, then the snapshot; return both rows. None: it is gone."""
         volume = volumes.held(connection, task.plan.volume_id)
         return volume, snapshots.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Forget it, and remove a deleted volume with its last one."""
         plan, (volume, row) = end.task.plan, end.row
         if plan.snapname is None:
@@ -145,7 +141,7 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
         if volume is not None:
             remove_volume.after_snapshots(connection, self._cloud, volume)
 
-    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Show why it is still there, on its volume as well if that is to be removed."""
         (volume, row), fault = end.row, end.failure.message
         if row is not None and row.status == SnapshotStatus.DELETING:

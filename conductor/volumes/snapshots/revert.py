@@ -7,6 +7,7 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, SnapshotNotFound
 from common.messages.commands import SnapshotVerb, SnapVolume
+from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
@@ -90,12 +91,12 @@ class RevertVolumeFlow(SnapshotCommand):
         """Lock the volume."""
         return volumes.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Have the volume be available."""
         if end.row is not None:
             volumes.end(connection, end.row, VolumeAction.REVERT, ok=True)
 
-    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Have the volume be in error, and see it parked."""
         if end.row is not None:
             values = {"fault": end.failure.message}

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import SnapshotVerb, SnapVolume, VolumeUser
+from common.messages.reports import Removed
+from common.states import ResourceType
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import VolumeSnapshotPlan
@@ -30,7 +32,7 @@ class SnapshotWork(Work):
         return self.operation.planned(VolumeSnapshotPlan)
 
 
-class SnapshotCommand(OneCommand[SnapshotWork]):
+class SnapshotCommand(OneCommand[SnapshotWork, Removed]):
     """A flow of one command about a snapshot, or about a volume in its holder."""
 
     def load(self, connection: Transaction, operation: Operation) -> SnapshotWork:
@@ -47,7 +49,7 @@ class SnapshotCommand(OneCommand[SnapshotWork]):
         """Return what an agent does with the snapshot in the volume's holder."""
         plan = task.plan
         return SnapVolume(
-            *self.about(task, plan.volume_id),
+            *self.about(task, (ResourceType.VOLUME, plan.volume_id)),
             verb=verb,
             volid=str(plan.volid),
             storage_way=plan.way,

@@ -8,7 +8,7 @@ from typing import Any
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import MakeVolume, SnapshotVerb, SnapVolume, VolumeSource
-from common.messages.reports import Category, Failure
+from common.messages.reports import Category, Failure, Removed, VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import (
     SnapshotStatus,
@@ -141,15 +141,15 @@ class TakeSnapshotFlow(SnapshotCommand):
         """Lock the snapshot, and return its row; None: it is gone."""
         return snapshots.held(connection, task.operation.resource_id)
 
-    def write_done(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Have it be available."""
-        made, row = end.outcome.volume, end.row
+        row, made = end.row, end.outcome.volume if isinstance(end.outcome, VolumeMade) else None
         if row is not None and row.status == SnapshotStatus.CREATING:
             volid = None if made is None else made.volid
             status = SnapshotStatus.AVAILABLE
             snapshots.change(connection, row.id, status=status, volid=volid)
 
-    def write_failed(self, connection: Transaction, end: End[SnapshotWork]) -> None:
+    def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Have it be in error. What may be left of it is removed now: a copy, or what is in the
         volume's holder, which rests afterwards.
         """

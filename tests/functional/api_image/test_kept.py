@@ -36,7 +36,7 @@ def an_active(site: Site) -> str:
             (
                 one
                 for _, one in sent
-                if isinstance(one, StoreImage) and one.server_uuid == image_id
+                if isinstance(one, StoreImage) and one.resource_id == image_id
             ),
             None,
         ),

@@ -136,7 +136,7 @@ def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> No
     assert call(f"{site.url}/images/{image_id}/file").status_code == 403
     assert call(f"{site.url}/images/{image_id}", "DELETE").status_code == 204
     removal = site.command(RemoveImage)
-    assert (removal.volid, removal.server_uuid) == (command.volid, image_id)
+    assert (removal.volid, removal.resource_id) == (command.volid, image_id)
     site.world.answer(removal, ok=True, gone=True)
     # Its id isn't free: the file may come back as long as somebody remembers it.
     assert call(f"{site.url}/images", "POST", {"id": image_id}).status_code == 409

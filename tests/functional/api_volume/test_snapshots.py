@@ -27,7 +27,7 @@ def made(api: VolumeApi, way: str = "online", **asked: Any) -> str:
 def sent(api: VolumeApi, kind: type[Any], uuid: str, number: int = 1) -> Any:
     def found() -> list[Any]:
         every = [one for _, one in api.world.compute.sent if isinstance(one, kind)]
-        return [one for one in every if one.server_uuid == uuid]
+        return [one for one in every if one.resource_id == uuid]
 
     eventually(lambda: len(found()) >= number)
     return found()[number - 1]

@@ -30,7 +30,7 @@ def made(api: VolumeApi, **asked: Any) -> str:
 
     def last() -> Any:
         sent = [one for _, one in api.world.compute.sent if isinstance(one, MakeVolume)]
-        return next((one for one in sent if one.server_uuid == volume_id), None)
+        return next((one for one in sent if one.resource_id == volume_id), None)
 
     eventually(last)
     command = last()

@@ -42,8 +42,8 @@ from common.messages.commands import (
     Template,
     VolumeUser,
 )
-from common.messages.reports import Outcome
 from common.metrics.table import PROXMOX_CALLS
+from common.states import ResourceType
 from compute import config as compute_config
 from compute import drivers, prepare
 from compute.client import ComputeClient
@@ -202,13 +202,13 @@ class Worker:
         self.sent.append(command)
         self.client.execute(ctxt or internal(), self.service.worker, command)
 
-    def look(self, command: Command) -> Outcome:
+    def look(self, command: Command) -> Any:
         """As ``run``, of an operation whose deadline passed unseen: nothing may be changed."""
         ctxt = internal()
         ctxt.only_look = True
         return self.run(dataclasses.replace(command, attempt=command.attempt + 1), ctxt)
 
-    def run(self, command: Command, ctxt: RequestContext | None = None) -> Outcome:
+    def run(self, command: Command, ctxt: RequestContext | None = None) -> Any:
         """Send a command and wait for one more outcome of it."""
         before = len(self.conductor.outcomes(command))
         self.send(command, ctxt)
@@ -355,12 +355,12 @@ def a_build(vmid: int | None = None, **more: Any) -> Build:
     placed = Placed("pve1", "c1", "pve1", vmid or 100_000 + number)
     deadline = more.pop("deadline", clock.after(60))
     more.setdefault("cloud", CLOUD)
-    return Build(number, 1, server, placed, deadline, **(values | more))
+    return Build(number, 1, ResourceType.SERVER, server, placed, deadline, **(values | more))
 
 
 def _of(build: Build) -> tuple[Any, ...]:
     """What every command on a built VM begins with."""
-    return next(_numbers), 1, build.server_uuid, build.placed, clock.after(60)
+    return next(_numbers), 1, ResourceType.SERVER, build.resource_id, build.placed, clock.after(60)
 
 
 def a_destroy(build: Build) -> Destroy:
@@ -381,7 +381,7 @@ def a_move(build: Build, target: str, *, source: str = "pve1", **changes: Any) -
         "deadline": clock.after(60),
         "cloud": build.cloud,
     } | changes
-    return Move(next(_numbers), 1, build.server_uuid, placed, **values)
+    return Move(next(_numbers), 1, ResourceType.SERVER, build.resource_id, placed, **values)
 
 
 def a_shape(build: Build, size: Size, *, running: bool = True, **changes: Any) -> Shape:
@@ -412,16 +412,19 @@ def a_volume(vmid: int | None = None, **more: Any) -> MakeVolume:
         "storage": disk_storage(),
         "cloud": CLOUD,
     }
-    return MakeVolume(number, 1, ids.new_uuid(), placed, clock.after(60), **(values | more))
+    return MakeVolume(
+        number, 1, ResourceType.VOLUME, ids.new_uuid(), placed, clock.after(60), **(values | more)
+    )
 
 
 def a_removal(volume: MakeVolume, volid: str | None, *users: Build) -> RemoveVolume:
     """The removal of a volume that these servers had."""
-    had = tuple(VolumeUser(one.server_uuid, one.placed.node, one.placed.vmid) for one in users)
+    had = tuple(VolumeUser(one.resource_id, one.placed.node, one.placed.vmid) for one in users)
     return RemoveVolume(
         next(_numbers),
         1,
-        volume.server_uuid,
+        ResourceType.VOLUME,
+        volume.resource_id,
         volume.placed,
         clock.after(60),
         volid=volid,
@@ -433,22 +436,28 @@ def a_removal(volume: MakeVolume, volid: str | None, *users: Build) -> RemoveVol
 def an_attachment(build: Build, volume: MakeVolume, volid: str, **more: Any) -> PlugVolume:
     """A volume for a built VM."""
     values: dict[str, Any] = {
-        "volume_id": volume.server_uuid,
+        "volume_id": volume.resource_id,
         "volid": volid,
         "holder": volume.placed,
         "cloud": CLOUD,
-        "serial": volume.server_uuid[:20],
+        "serial": volume.resource_id[:20],
         "slot": 1,
     }
     return PlugVolume(
-        next(_numbers), 1, build.server_uuid, build.placed, clock.after(60), **(values | more)
+        next(_numbers),
+        1,
+        ResourceType.SERVER,
+        build.resource_id,
+        build.placed,
+        clock.after(60),
+        **(values | more),
     )
 
 
 def a_server_volume(volume: MakeVolume, volid: str, slot: int = 0) -> ServerVolume:
     """A made volume as a build names it."""
-    serial = volume.server_uuid[:20]
-    return ServerVolume(volume.server_uuid, volid, volume.placed, slot, serial)
+    serial = volume.resource_id[:20]
+    return ServerVolume(volume.resource_id, volid, volume.placed, slot, serial)
 
 
 def a_build_on(*volumes: ServerVolume, **more: Any) -> Build:
@@ -459,7 +468,7 @@ def a_build_on(*volumes: ServerVolume, **more: Any) -> Build:
 
 def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
     """A rebuild of a built VM; ``an_end`` is of the last one."""
-    drive = ConfigDrive({"uuid": build.server_uuid, "hostname": "new"}, {"links": []}, {})
+    drive = ConfigDrive({"uuid": build.resource_id, "hostname": "new"}, {"links": []}, {})
     values: dict[str, Any] = {
         **{one.name: getattr(build, one.name) for one in dataclasses.fields(build) if one.init},
         "operation_id": next(_numbers),
@@ -482,7 +491,8 @@ def an_end(build: Build, *, keep: bool, running: bool = True, rescued: bool = Fa
     return EndSwap(
         number,
         1,
-        build.server_uuid,
+        ResourceType.SERVER,
+        build.resource_id,
         placed,
         late,
         cloud=build.cloud,
@@ -503,7 +513,13 @@ def a_copy(build: Build, vmid: int, **changes: Any) -> Copy:
     }
     placed = dataclasses.replace(build.placed, vmid=vmid)
     return Copy(
-        next(_numbers), 1, build.server_uuid, placed, clock.after(60), **(values | changes)
+        next(_numbers),
+        1,
+        ResourceType.SERVER,
+        build.resource_id,
+        placed,
+        clock.after(60),
+        **(values | changes),
     )
 
 

@@ -13,6 +13,7 @@ from oslo_config import cfg
 
 from common import clock, ids
 from common.messages.commands import Command, Mark, PowerAction, RetireTemplate
+from common.states import ResourceType
 from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.api.client import Client
@@ -49,14 +50,25 @@ def a_mark(build: Any, *, on: bool, smbios_uuid: str | None = None) -> Mark:
     """Put the owner mark on that VM, or take it off."""
     number = 10**8 + build.operation_id
     where, until = build.placed, clock.after(60)
-    return Mark(number, 1, build.server_uuid, where, until, on=on, smbios_uuid=smbios_uuid)
+    return Mark(
+        number,
+        1,
+        ResourceType.SERVER,
+        build.resource_id,
+        where,
+        until,
+        on=on,
+        smbios_uuid=smbios_uuid,
+    )
 
 
 def a_retirement(build: Any) -> RetireTemplate:
     """Remove the template of that build."""
     where = dataclasses.replace(build.placed, vmid=build.template.vmid)
     subject = f"c1/{build.template.vmid}"
-    return RetireTemplate(0, 0, subject, where, clock.after(60), image_id=build.image.id)
+    return RetireTemplate(
+        0, 0, ResourceType.TEMPLATE, subject, where, clock.after(60), image_id=build.image.id
+    )
 
 
 class Watched(Client):

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from common.messages.commands import Build, Command, Destroy, Swap
-from common.messages.reports import Outcome
 
 SERVER = "micronova: server="
 HALF_MADE = ("create", "clone")
@@ -57,15 +56,15 @@ class Reckoning:
 
     # --- inner
 
-    def _last_words(self) -> Iterator[tuple[Command, Outcome]]:
+    def _last_words(self) -> Iterator[tuple[Command, Any]]:
         """The last outcome of each VMID that a server was given."""
-        last: dict[tuple[str, int], tuple[Command, Outcome]] = {}
+        last: dict[tuple[str, int], tuple[Command, Any]] = {}
         for worker in self.workers:
             for command in worker.sent:
                 if not _makes_or_removes(command):
                     continue
                 for outcome in worker.conductor.outcomes(command)[-1:]:
-                    last[command.server_uuid, command.placed.vmid] = (command, outcome)
+                    last[command.resource_id, command.placed.vmid] = (command, outcome)
         yield from last.values()
 
     def _told(self) -> set[str]:
@@ -82,7 +81,7 @@ class Reckoning:
     def _of_servers(self, cluster: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         vms = {vm["vmid"]: vm for vm in cluster["vms"]}
         for command, outcome in self._last_words():
-            vmid, server = command.placed.vmid, command.server_uuid
+            vmid, server = command.placed.vmid, command.resource_id
             vm = vms.get(vmid)
             ours = vm is not None and _says(vm, server)
             built = isinstance(command, Build) and outcome.ok and vmid not in self.lost

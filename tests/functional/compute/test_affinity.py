@@ -192,7 +192,7 @@ def seen(worker: Worker) -> tuple[SeenAffinity, ...]:
 
 
 def converge(worker: Worker, group: StrictGroup, *members: Build) -> None:
-    asked = {one.placed.vmid: one.server_uuid for one in members}
+    asked = {one.placed.vmid: one.resource_id for one in members}
     worker.client.converge_affinity(internal(), worker.service.worker, "c1", CLOUD, group, asked)
 
 
@@ -252,7 +252,7 @@ def test_a_vm_that_is_not_the_servers_becomes_no_resource(
         assert writer.run(build).ok
     before = root.cluster.ha.resources.get()
     # The record names another server's VM, as it was restored there by hand.
-    recorded = [dataclasses.replace(one, server_uuid=ids.new_uuid()) for one in (mine, another)]
+    recorded = [dataclasses.replace(one, resource_id=ids.new_uuid()) for one in (mine, another)]
     converge(writer, group, *recorded)
     assert root.cluster.ha.resources.get() == before
     assert rules(root) == {}

@@ -51,10 +51,10 @@ def test_a_server_boots_from_a_volume(worker: Worker, cluster: Cluster) -> None:
     assert (outcome.ok, outcome.power_state) == (True, PowerState.RUNNING), outcome
     has = config(cluster, build.placed.vmid)
     assert has["scsi0"].startswith(f"{root[1]},")
-    assert f"serial={root[0].server_uuid[:20]}" in has["scsi0"]
+    assert f"serial={root[0].resource_id[:20]}" in has["scsi0"]
     assert has["scsi1"].startswith(f"{data[1]},")
     assert has["boot"] == "order=scsi0"
-    assert f"micronova: server={build.server_uuid}" in has["description"]
+    assert f"micronova: server={build.resource_id}" in has["description"]
     # Nothing on any storage is its own, but the config drive.
     own = [one for one in cluster.volumes(build.placed.vmid) if not one.endswith(".iso")]
     assert own == []

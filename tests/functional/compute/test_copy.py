@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from common.messages.commands import Build, Copy, Image, PowerAction, RetireTemplate, Template
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category
+from common.states import ResourceType
 from tests.fixtures.storages import FILES, STORAGES, StorageType
 from tests.functional.compute.conftest import (
     Cluster,
@@ -55,10 +56,11 @@ def again(copy: Copy) -> Copy:
     return dataclasses.replace(copy, attempt=copy.attempt + 1)
 
 
-def retire(worker: Worker, copy: Copy) -> Outcome:
+def retire(worker: Worker, copy: Copy) -> Any:
     command = RetireTemplate(
         copy.operation_id + 50_000,
         1,
+        ResourceType.TEMPLATE,
         f"c1/{copy.placed.vmid}",
         copy.placed,
         copy.deadline,
@@ -68,10 +70,10 @@ def retire(worker: Worker, copy: Copy) -> Outcome:
     return worker.run(command)
 
 
-def built_of(copy: Copy, outcome: Outcome) -> Build:
+def built_of(copy: Copy, outcome: Any) -> Build:
     """The build of a server of the image."""
-    assert outcome.copied is not None
-    image = Image(copy.image_id, "copy", outcome.copied.volid, template_only=True)
+    assert outcome.disk is not None
+    image = Image(copy.image_id, "copy", outcome.disk.volid, template_only=True)
     return a_build(image=image, template=Template(copy.placed.vmid, "pve1", disk_storage()))
 
 
@@ -87,16 +89,16 @@ def test_an_image_and_a_server_of_it(
     copy = a_copy(build, vmid)
     outcome = worker.run(copy)
     assert outcome.ok, outcome
-    assert outcome.copied is not None
-    assert outcome.copied.volid.startswith(f"{disk_storage()}:")
+    assert outcome.disk is not None
+    assert outcome.disk.volid.startswith(f"{disk_storage()}:")
     form = kind.suffix.lstrip(".") or "raw"
-    assert (outcome.copied.disk_format, outcome.copied.virtual_size_bytes) == (form, 2 << 30)
-    assert 0 < outcome.copied.size_bytes <= 2 << 30
+    assert (outcome.disk.disk_format, outcome.disk.virtual_size_bytes) == (form, 2 << 30)
+    assert 0 < outcome.disk.size_bytes <= 2 << 30
     assert is_template(cluster, vmid)
     after = cluster.vm(build.placed.vmid)
     assert (after["status"], after["config"]) == (before["status"], before["config"])
     posts = len(cluster.calls("POST", "/qemu"))
-    assert worker.run(again(copy)).copied == outcome.copied
+    assert worker.run(again(copy)).disk == outcome.disk
     assert len(cluster.calls("POST", "/qemu")) == posts
     other = built_of(copy, outcome)
     assert worker.run(other).ok

@@ -85,7 +85,7 @@ class Scene:
         self.told = self.stage.worker.conductor.steps(build)["compute_write_affinity"].detail
 
     def _converge(self, builds: list[Build]) -> None:
-        members = {build.placed.vmid: build.server_uuid for build in builds}
+        members = {build.placed.vmid: build.resource_id for build in builds}
         try:
             self.stage.hypervisor.converge_affinity(CLOUD, self.group, members)
         except HypervisorError as error:
@@ -307,7 +307,7 @@ def test_a_strangers_vm_is_taken_out_of_the_rule(scene: Scene) -> None:
     scene.take_vm()
     with contextlib.suppress(HypervisorError):
         scene.stage.hypervisor.converge_affinity(
-            CLOUD, scene.group, {one.placed.vmid: one.server_uuid for one in scene.builds}
+            CLOUD, scene.group, {one.placed.vmid: one.resource_id for one in scene.builds}
         )
     [rule] = scene.rules()
     left = {f"vm:{one.placed.vmid}" for one in scene.builds[:-1]}

@@ -86,7 +86,7 @@ def firewall(simulator: RunningSimulator, build: Build) -> Firewall:
 def converge(worker: Worker, build: Build, wanted: Filter) -> Any:
     where = build.placed
     carrier = worker.conductor.heartbeats[-1].worker
-    target = GuestTarget(build.server_uuid, carrier, where.cluster, where.node, where.vmid)
+    target = GuestTarget(build.resource_id, carrier, where.cluster, where.node, where.vmid)
     return worker.client.converge_filter(RequestContext(), target, wanted)
 
 
@@ -231,7 +231,7 @@ def test_a_clone_carries_them_and_a_server_s_image_does_not(
 def test_another_server_s_vm_is_not_touched(
     worker: Worker, build: Build, firewall: Firewall
 ) -> None:
-    other = replace(build, server_uuid=ids.new_uuid())
+    other = replace(build, resource_id=ids.new_uuid())
     with pytest.raises(Unavailable, match="isn't the server's"):
         converge(worker, other, a_filter())
     assert len(firewall.rules()) == 4
@@ -260,7 +260,7 @@ def test_a_look_tells_what_differs_and_changes_nothing(
     simulator: RunningSimulator, worker: Worker, build: Build, firewall: Firewall
 ) -> None:
     where, carrier = build.placed, worker.conductor.heartbeats[-1].worker
-    target = GuestTarget(build.server_uuid, carrier, where.cluster, where.node, where.vmid)
+    target = GuestTarget(build.resource_id, carrier, where.cluster, where.node, where.vmid)
 
     def look(wanted: Filter | None) -> FilterCheck:
         simulator.control("DELETE", "calls")

@@ -39,7 +39,7 @@ def build(worker: Worker, simulator: RunningSimulator) -> Build:
 def target(worker: Worker, build: Build) -> GuestTarget:
     where = build.placed
     return GuestTarget(
-        build.server_uuid, worker.service.worker, where.cluster, where.node, where.vmid
+        build.resource_id, worker.service.worker, where.cluster, where.node, where.vmid
     )
 
 
@@ -132,10 +132,10 @@ def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
         name = keeper.service.worker
 
         def said() -> str:
-            return str(keeper.client.console_log(internal(), name, build.server_uuid))
+            return str(keeper.client.console_log(internal(), name, build.resource_id))
 
         eventually(lambda: "Linux version" in said() and "login:" in said())
     finally:
         keeper.stop()
     name = worker.service.worker
-    assert worker.client.console_log(internal(), name, build.server_uuid) is None
+    assert worker.client.console_log(internal(), name, build.resource_id) is None

@@ -68,12 +68,12 @@ def test_what_the_record_explains_is_not_read(
     assert vms(inventory)[template_vmid()].template
     assert cluster.calls("GET", "/config") == []
     stranger = vms(take_inventory(worker, template_vmid()))[vmid]
-    assert (stranger.server_uuid, stranger.proven) == (build.server_uuid, True)
+    assert (stranger.server_uuid, stranger.proven) == (build.resource_id, True)
     assert seen.nics is None
     [nic], [wanted] = stranger.nics or (), build.nics
     assert (nic.mac, nic.bridge, nic.vlan) == (wanted.mac, wanted.bridge, wanted.vlan)
     [drive] = [one for one in inventory.volumes if one.server_uuid]
-    assert (drive.vmid, drive.server_uuid, drive.shared) == (vmid, build.server_uuid, False)
+    assert (drive.vmid, drive.server_uuid, drive.shared) == (vmid, build.resource_id, False)
     disks = {one.vmid for one in inventory.volumes if not one.server_uuid}
     assert disks == {vmid, template_vmid()}
     assert worker.run(a_destroy(build)).gone
@@ -204,7 +204,7 @@ def test_a_vm_of_the_record_is_read_when_it_is_its_turn(worker: Worker, cluster:
     vmid = build.placed.vmid
     assert worker.run(build).ok
     seen = vms(take_inventory(worker, vmid, template_vmid(), read=(vmid,)))[vmid]
-    assert (seen.read, seen.proven, seen.smbios_uuid) == (True, True, build.server_uuid)
+    assert (seen.read, seen.proven, seen.smbios_uuid) == (True, True, build.resource_id)
     assert not vms(take_inventory(worker, vmid, template_vmid()))[vmid].read
     assert worker.run(a_destroy(build)).gone
 

@@ -219,7 +219,7 @@ def test_a_disk_in_a_snapshot_of_its_own_vm_is_not_deleted_by_name(
         FakeWork(build),
         build.placed.vmid,
         "pve1",
-        server_mark(build.server_uuid, build.cloud),
+        server_mark(build.resource_id, build.cloud),
     )
     disk = root_of(cluster, build)
     with pytest.raises(HypervisorError, match="Snapshot byhand of VM") as refused:

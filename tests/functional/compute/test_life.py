@@ -38,13 +38,13 @@ def test_a_build_makes_what_was_asked_and_a_destroy_leaves_nothing(
     assert outcome.power_state == PowerState.RUNNING
     vm = cluster.vm(build.placed.vmid)
     config = vm["config"]
-    assert config["smbios1"] == f"uuid={build.server_uuid}"
-    assert config["description"].splitlines()[0] == f"micronova: server={build.server_uuid}"
+    assert config["smbios1"] == f"uuid={build.resource_id}"
+    assert config["description"].splitlines()[0] == f"micronova: server={build.resource_id}"
     assert config["net0"] == "virtio=FA:16:3E:00:00:01,bridge=vmbr0,mtu=1450,tag=7"
     assert (config["cores"], config["memory"]) == ("2", "512")
     assert "size=2G" in config["scsi0"]
     assert config["ide2"].startswith(
-        f"local:iso/micronova-{build.placed.vmid}-{build.server_uuid}.iso,media=cdrom"
+        f"local:iso/micronova-{build.placed.vmid}-{build.resource_id}.iso,media=cdrom"
     )
     steps = worker.conductor.steps(build)
     assert list(steps) == STEPS
@@ -63,7 +63,7 @@ def test_a_build_without_a_template_imports(worker: Worker, cluster: Cluster) ->
     assert worker.run(build).ok
     assert worker.conductor.steps(build)["compute_ensure_image"].detail["way"] == "import_from"
     config = cluster.vm(build.placed.vmid)["config"]
-    assert config["smbios1"] == f"uuid={build.server_uuid}"
+    assert config["smbios1"] == f"uuid={build.resource_id}"
     assert "base-" not in config["scsi0"]
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid)

@@ -13,6 +13,7 @@ import pytest
 from common import clock, ids
 from common.context import internal
 from common.messages.commands import Mark, Placed, PowerAction
+from common.states import ResourceType
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
@@ -128,7 +129,14 @@ def test_a_managed_vm_is_adopted_and_released_as_it_is(
     placed = Placed("pve1", "c1", "pve1", vmid)
     for number, on in ((1, True), (2, False)):
         command = Mark(
-            10**8 + number, 1, server, placed, clock.after(60), on=on, smbios_uuid=smbios
+            10**8 + number,
+            1,
+            ResourceType.SERVER,
+            server,
+            placed,
+            clock.after(60),
+            on=on,
+            smbios_uuid=smbios,
         )
         worker.client.execute(internal(), worker.service.worker, command)
         [outcome] = worker.conductor.wait_for(

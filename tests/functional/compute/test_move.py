@@ -75,7 +75,7 @@ class Stage:
 
     def there(self, node: str) -> list[tuple[str, str]]:
         """What it has when all of it is on one node."""
-        vmid, server = self.build.placed.vmid, self.build.server_uuid
+        vmid, server = self.build.placed.vmid, self.build.resource_id
         return [
             (f"local:{vmid}/vm-{vmid}-disk-0.qcow2", node),
             (f"local:iso/micronova-{vmid}-{server}.iso", node),
@@ -222,7 +222,7 @@ def test_what_can_not_be_removed_is_in_the_inventory(
 def test_a_drive_that_was_left_goes_while_the_vm_lives_with_its_own(
     stage: Stage, simulator: RunningSimulator
 ) -> None:
-    placed, uuid = stage.build.placed, stage.build.server_uuid
+    placed, uuid = stage.build.placed, stage.build.resource_id
     drive = f"local:iso/micronova-{placed.vmid}-{uuid}.iso"
     remove = dataclasses.replace(a_destroy(stage.build), drive_only=True, left_behind=drive)
 
@@ -384,7 +384,7 @@ def _steered(stage: Stage, simulator: RunningSimulator, *, abort: bool) -> Any:
     simulator.fault(action="migration-slow", seconds=900)
     move = a_move(stage.build, "pve2")
     stage.worker.send(move)
-    vmid, server = stage.build.placed.vmid, stage.build.server_uuid
+    vmid, server = stage.build.placed.vmid, stage.build.resource_id
     eventually(lambda: "lock" in stage.vm["config"], 20)
 
     steer = stage.worker.hypervisors[0].steer_migration
@@ -396,7 +396,7 @@ def _steered(stage: Stage, simulator: RunningSimulator, *, abort: bool) -> Any:
 def test_without_the_privilege_it_is_said(stage: Stage) -> None:
     hypervisor = stage.worker.hypervisors[0]
     placed = stage.build.placed
-    why = hypervisor.steer_migration(placed.vmid, "pve1", stage.build.server_uuid, True)
+    why = hypervisor.steer_migration(placed.vmid, "pve1", stage.build.resource_id, True)
     assert why == "The agent's token lacks Sys.Modify on /."
     stage.end("pve1")
 

@@ -14,6 +14,7 @@ from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
 from common.resources.states import PowerState
+from common.states import ResourceType
 from tests.fixtures.null import DRIVER
 from tests.functional.compute.conftest import (
     Worker,
@@ -90,7 +91,7 @@ def test_the_life_of_a_server(null: Worker) -> None:
     assert null.run(a_swap(build, rescue=True)).power_state == PowerState.RUNNING
     assert null.run(an_end(build, keep=False, rescued=True)).power_state == PowerState.RUNNING
     assert not null.run(a_swap(build, image=None)).ok
-    there = null.hypervisors[0].inspect(build.placed.vmid, None, build.server_uuid)
+    there = null.hypervisors[0].inspect(build.placed.vmid, None, build.resource_id)
     assert (there.vcpus, there.memory_mib, there.disk_gib) == (4, 1024, 5)
     assert null.run(a_destroy(build)).gone
     assert null.run(a_destroy(build)).gone
@@ -100,7 +101,7 @@ def test_the_life_of_a_server(null: Worker) -> None:
 def test_how_a_vm_does(null: Worker) -> None:
     build = dataclasses.replace(a_build(), placed=Placed("null0001", "null", "null0001", 100_001))
     assert null.run(build).ok
-    target = GuestTarget(build.server_uuid, "worker1", "null", "null0001", 100_001)
+    target = GuestTarget(build.resource_id, "worker1", "null", "null0001", 100_001)
     seen = null.client.diagnose(internal(), target)
     assert (seen.power_state, seen.vcpus, seen.memory_mib) == (PowerState.RUNNING, 2, 512)
     refused = null.client.set_password(internal(), SetPassword(target, "root", "secret"))
@@ -112,14 +113,21 @@ def test_an_image_of_a_server(null: Worker) -> None:
     assert null.run(build).ok
     copy = a_copy(build, 100_010, storage="memory")
     outcome = null.run(copy)
-    assert outcome.copied is not None
-    assert outcome.copied.virtual_size_bytes == 2 << 30
+    assert outcome.disk is not None
+    assert outcome.disk.virtual_size_bytes == 2 << 30
     templates = null.hypervisors[0].templates  # type: ignore[attr-defined]
     assert templates == {100_010: copy.image_id}
     failure = null.run(a_copy(build, 100_010, image_id="another")).failure
     assert failure is not None
     assert failure.category is Category.STORAGE_CONFLICT
     assert templates == {100_010: copy.image_id}
-    gone = RetireTemplate(copy.operation_id + 1000, 1, "null/100010", copy.placed, copy.deadline)
+    gone = RetireTemplate(
+        copy.operation_id + 1000,
+        1,
+        ResourceType.TEMPLATE,
+        "null/100010",
+        copy.placed,
+        copy.deadline,
+    )
     assert null.run(gone).gone
     assert templates == {}

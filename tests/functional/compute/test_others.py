@@ -41,7 +41,7 @@ def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: 
     assert worker.run(a_plug(build, NIC, on=False)).ok
     assert looked_at(worker, one) == [dataclasses.replace(one, nics=(second,))]
     lines = cluster.vm(build.placed.vmid)["config"]["description"].splitlines()
-    assert lines[0] == f"micronova: server={build.server_uuid}"
+    assert lines[0] == f"micronova: server={build.resource_id}"
     assert f"micronova: cloud={build.cloud}" in lines
     assert f"micronova: port=port-2 {SECOND} 10.0.0.6" in lines
     # The next change of its interfaces drops what is said of one that is gone.

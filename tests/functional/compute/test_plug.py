@@ -8,20 +8,13 @@ import pytest
 
 from common import ids
 from common.messages.commands import Build, Nic, PowerAction
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category, VmSeen
 from common.resources.states import PowerState
-from tests.functional.compute.conftest import (
-    Cluster,
-    Worker,
-    a_build,
-    a_plug,
-    a_power,
-    as_root,
-)
+from tests.functional.compute.conftest import Cluster, Worker, a_build, a_plug, a_power, as_root
 from tests.functional.simulator_fixture import RunningSimulator
 
 MAC = "fa:16:3e:00:00:09"
-RUNNING = Outcome(True, PowerState.RUNNING)
+RUNNING = VmSeen(True, None, PowerState.RUNNING)
 
 
 @pytest.fixture
@@ -54,10 +47,10 @@ def test_a_running_vm_gets_an_interface_and_loses_it(
 
 def test_a_stopped_vm_too(worker: Worker, cluster: Cluster, build: Build, nic: Nic) -> None:
     assert worker.run(a_power(build, PowerAction.STOP)).ok
-    assert worker.run(a_plug(build, nic, slot=0)) == Outcome(True, PowerState.SHUTDOWN)
+    assert worker.run(a_plug(build, nic, slot=0)) == VmSeen(True, None, PowerState.SHUTDOWN)
     # The slot that is wanted is the first interface's.
     assert MAC.upper() in config(cluster, build)["net1"]
-    assert worker.run(a_plug(build, nic, on=False)) == Outcome(True, PowerState.SHUTDOWN)
+    assert worker.run(a_plug(build, nic, on=False)) == VmSeen(True, None, PowerState.SHUTDOWN)
     assert "net1" not in config(cluster, build)
 
 

@@ -11,7 +11,8 @@ from common import clock, ids
 from common.context import internal
 from common.failures import Verdict
 from common.messages.commands import Command, Destroy, Placed, PowerAction, RetireTemplate
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure
+from common.states import ResourceType
 from tests.functional.compute.conftest import (
     IMAGE,
     Cluster,
@@ -31,7 +32,7 @@ def root(simulator: RunningSimulator, worker: Worker) -> Any:
     return as_root(simulator).nodes("pve1")
 
 
-def refused(outcome: Outcome, vmid: int) -> Failure:
+def refused(outcome: Any, vmid: int) -> Failure:
     """The failure of an attempt to remove a VM that was not touched."""
     failure = outcome.failure
     assert failure is not None
@@ -104,6 +105,7 @@ def test_a_template_stays(worker: Worker, cluster: Cluster, root: Any) -> None:
     retire: Command = RetireTemplate(
         0,
         0,
+        ResourceType.TEMPLATE,
         f"c1/{vmid}",
         Placed("pve1", "c1", "pve1", vmid),
         clock.after(60),

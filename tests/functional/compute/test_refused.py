@@ -9,6 +9,7 @@ import pytest
 from common import clock
 from common.messages.commands import Build, Command, MakeVolume, SnapshotVerb, SnapVolume
 from common.messages.reports import Category
+from common.states import ResourceType
 from simulator.state.roles import agent_roles
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
@@ -101,7 +102,8 @@ def a_snapshot(volume: MakeVolume, volid: str, verb: SnapshotVerb) -> SnapVolume
     return SnapVolume(
         number,
         1,
-        volume.server_uuid,
+        ResourceType.VOLUME,
+        volume.resource_id,
         volume.placed,
         clock.after(60),
         verb=verb,

@@ -46,7 +46,7 @@ def test_another_worker_goes_on(
 
     outcome = worker.run(dataclasses.replace(build, attempt=2))
     assert outcome.ok, outcome
-    assert cluster.vm(build.placed.vmid)["config"]["smbios1"] == f"uuid={build.server_uuid}"
+    assert cluster.vm(build.placed.vmid)["config"]["smbios1"] == f"uuid={build.resource_id}"
     assert len(cluster.calls("POST", "/clone")) == 1
     assert cluster.vm(template_vmid())["config"]["template"] == "1"
     assert worker.run(a_destroy(build)).gone

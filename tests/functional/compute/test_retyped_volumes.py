@@ -9,7 +9,8 @@ import pytest
 
 from common import clock, ids
 from common.messages.commands import Copy, MakeVolume, Placed, RetypeVolume, VolumeUser
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category
+from common.states import ResourceType
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     CLOUD,
@@ -43,7 +44,12 @@ WAYS = [
 
 def a_retype(volume: MakeVolume, volid: str, storage: str, **more: Any) -> RetypeVolume:
     command = RetypeVolume(
-        next_number(), 1, volume.server_uuid, volume.placed, more.pop("deadline", clock.after(60))
+        next_number(),
+        1,
+        ResourceType.VOLUME,
+        volume.resource_id,
+        volume.placed,
+        more.pop("deadline", clock.after(60)),
     )
     values = {"volid": volid, "storage": storage, "cloud": CLOUD, **more}
     return dataclasses.replace(command, **values)
@@ -59,7 +65,7 @@ class Moves:
         self.vmid = self.volume.placed.vmid
         disks.write(self.volid, PATTERN)
 
-    def run(self, storage: str, **more: Any) -> Outcome:
+    def run(self, storage: str, **more: Any) -> Any:
         return self.disks.worker.run(a_retype(self.volume, self.volid, storage, **more))
 
     def volumes(self) -> list[str]:
@@ -76,7 +82,7 @@ class Moves:
         assert self.cluster.is_empty(self.vmid)
 
 
-def moved_to(outcome: Outcome, storage: str) -> str:
+def moved_to(outcome: Any, storage: str) -> str:
     assert outcome.ok, outcome
     assert outcome.volume is not None
     assert outcome.volume.volid.startswith(f"{storage}:")
@@ -111,7 +117,7 @@ def test_what_is_only_settled_stays(disks: Disks, cluster: Cluster) -> None:  # 
     for _ in range(2):
         assert moved_to(one.run("of-nfs", settle=True), "of-rbd") == one.volid
         one.require(one.volid)
-    stranger = dataclasses.replace(one.volume, server_uuid=ids.new_uuid())
+    stranger = dataclasses.replace(one.volume, resource_id=ids.new_uuid())
     refused = disks.worker.run(a_retype(stranger, one.volid, "of-nfs"))
     assert refused.failure is not None
     other = one.volid.replace("disk-0", "disk-7")
@@ -213,7 +219,7 @@ def test_it_is_not_moved_while_a_server_names_it(
     assert disks.worker.run(build).ok
     one = Moves(disks, cluster, "rbd")
     assert disks.worker.run(an_attachment(build, one.volume, one.volid)).ok
-    user = VolumeUser(build.server_uuid, build.placed.node, build.placed.vmid)
+    user = VolumeUser(build.resource_id, build.placed.node, build.placed.vmid)
     for users in ((user,), ()):
         refused = one.run("of-nfs", users=users)
         assert refused.failure is not None
@@ -240,7 +246,7 @@ def test_a_storage_that_is_not_there(
 def an_upload(volume: MakeVolume, disk: str, **more: Any) -> Copy:
     number = next_number()
     where = Placed("pve1", "c1", "pve1", 160_000 + number)
-    command = Copy(number, 1, volume.server_uuid, where, clock.after(60))
+    command = Copy(number, 1, ResourceType.VOLUME, volume.resource_id, where, clock.after(60))
     values = {
         "source_vmid": volume.placed.vmid,
         "storage": "local",
@@ -260,9 +266,9 @@ def test_a_volume_becomes_an_image(kind: str, disks: Disks, cluster: Cluster) ->
     for again in (command, dataclasses.replace(command, operation_id=next_number())):
         outcome = disks.worker.run(again)
         assert outcome.ok, outcome
-        assert outcome.copied is not None
-        assert outcome.copied.virtual_size_bytes == 2 * GIB
-    assert disks.data(outcome.copied.volid) == PATTERN
+        assert outcome.disk is not None
+        assert outcome.disk.virtual_size_bytes == 2 * GIB
+    assert disks.data(outcome.disk.volid) == PATTERN
     assert cluster.vm(command.placed.vmid)["config"]["template"]
     one.require(one.volid)
     one.remove(one.volid)
@@ -298,7 +304,7 @@ def test_an_image_of_another_volume_is_refused(
     one = Moves(disks, cluster, "rbd")
     wrongs: tuple[dict[str, Any], ...] = (
         {"volid": one.volid.replace("disk-0", "disk-9")},
-        {"server_uuid": ids.new_uuid()},
+        {"resource_id": ids.new_uuid()},
         {"source_vmid": 199_999},
     )
     for wrong in wrongs:

@@ -8,17 +8,10 @@ from typing import Any
 import pytest
 
 from common.messages.commands import PowerAction
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category, VmSeen
 from common.resources.states import PowerState
 from tests.fixtures.root_shell import RootShell
-from tests.functional.compute.conftest import (
-    Cluster,
-    Worker,
-    a_build,
-    a_destroy,
-    a_power,
-    as_root,
-)
+from tests.functional.compute.conftest import Cluster, Worker, a_build, a_destroy, a_power, as_root
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
@@ -37,7 +30,7 @@ def root(simulator: RunningSimulator, worker: Worker) -> Any:
     return as_root(simulator).nodes("pve1")
 
 
-def do(worker: Worker, build: Any, action: PowerAction) -> Outcome:
+def do(worker: Worker, build: Any, action: PowerAction) -> Any:
     return worker.run(a_power(build, action))
 
 
@@ -50,11 +43,11 @@ def test_a_pause_keeps_the_process(worker: Worker, cluster: Cluster, build: Any)
     vmid = build.placed.vmid
     pid = cluster.vm(vmid)["pid"]
     for _ in range(2):
-        assert do(worker, build, PowerAction.PAUSE) == Outcome(True, PowerState.PAUSED)
+        assert do(worker, build, PowerAction.PAUSE) == VmSeen(True, None, PowerState.PAUSED)
         assert (cluster.vm(vmid)["qmp"], cluster.vm(vmid)["pid"]) == ("paused", pid)
     assert len(cluster.calls("POST", f"/{vmid}/status/suspend")) == 1
     for _ in range(2):
-        assert do(worker, build, PowerAction.UNPAUSE) == Outcome(True, PowerState.RUNNING)
+        assert do(worker, build, PowerAction.UNPAUSE) == VmSeen(True, None, PowerState.RUNNING)
     assert (cluster.vm(vmid)["qmp"], cluster.vm(vmid)["pid"]) == ("running", pid)
     assert len(cluster.calls("POST", f"/{vmid}/status/resume")) == 1
 
@@ -64,16 +57,16 @@ def test_a_suspend_ends_the_process_and_a_resume_removes_the_memory(
 ) -> None:
     vmid = build.placed.vmid
     for _ in range(2):
-        assert do(worker, build, PowerAction.SUSPEND) == Outcome(True, PowerState.SUSPENDED)
+        assert do(worker, build, PowerAction.SUSPEND) == VmSeen(True, None, PowerState.SUSPENDED)
         vm = cluster.vm(vmid)
         assert (vm["status"], vm["config"]["lock"]) == ("stopped", "suspended")
         assert states(cluster, vmid) == [vm["config"]["vmstate"]]
     listed = {one.vmid: one for one in worker.hypervisors[0].observe().vms}
     assert listed[vmid].power_state == PowerState.SUSPENDED
-    assert do(worker, build, PowerAction.RESUME) == Outcome(True, PowerState.RUNNING)
+    assert do(worker, build, PowerAction.RESUME) == VmSeen(True, None, PowerState.RUNNING)
     vm = cluster.vm(vmid)
     assert (vm["status"], vm["lock"], states(cluster, vmid)) == ("running", "", [])
-    assert do(worker, build, PowerAction.RESUME) == Outcome(True, PowerState.RUNNING)
+    assert do(worker, build, PowerAction.RESUME) == VmSeen(True, None, PowerState.RUNNING)
     assert len(cluster.calls("POST", f"/{vmid}/status/resume")) == 1
 
 
@@ -84,7 +77,7 @@ def test_a_hard_reboot_boots_and_a_destroy_leaves_nothing(
     vmid = build.placed.vmid
     pid = cluster.vm(vmid)["pid"]
     assert do(worker, build, action).ok
-    assert do(worker, build, PowerAction.REBOOT_HARD) == Outcome(True, PowerState.RUNNING)
+    assert do(worker, build, PowerAction.REBOOT_HARD) == VmSeen(True, None, PowerState.RUNNING)
     vm = cluster.vm(vmid)
     assert (vm["qmp"], vm["lock"], states(cluster, vmid)) == ("running", "", [])
     assert vm["pid"] != pid
@@ -122,7 +115,7 @@ def test_what_can_not_be_suspended_is_not_touched(
     else:
         given = {"pci": {"hostpci0": "0000:01:00.0"}, "share": {"virtiofs0": "dirid=share"}}
         root.qemu(vmid).config.put(**given[why])
-    found = worker.hypervisors[0].inspect(vmid, "pve1", build.server_uuid)
+    found = worker.hypervisors[0].inspect(vmid, "pve1", build.resource_id)
     assert found.unsuspendable
     outcome = do(worker, build, PowerAction.SUSPEND)
     assert outcome.failure is not None
@@ -171,7 +164,7 @@ def test_a_look_that_fails_after_it_is_done_is_taken_again(
     sent = changes(cluster, vmid) - began
     assert (outcome.ok, sent) in {(True, 1), (False, 0)}
     if sent:
-        assert outcome == Outcome(True, done)
+        assert outcome == VmSeen(True, None, done)
 
 
 def test_a_lost_answer_is_settled_by_a_look(
@@ -180,7 +173,7 @@ def test_a_lost_answer_is_settled_by_a_look(
     vmid = build.placed.vmid
     path = rf"/{vmid}/status/suspend$"
     simulator.control("POST", "faults", {"action": "lose-answer", "path": path, "method": "POST"})
-    assert do(worker, build, PowerAction.SUSPEND) == Outcome(True, PowerState.SUSPENDED)
+    assert do(worker, build, PowerAction.SUSPEND) == VmSeen(True, None, PowerState.SUSPENDED)
     assert len(cluster.calls("POST", f"/{vmid}/status/suspend")) == 1
     assert len(states(cluster, vmid)) == 1
     assert do(worker, build, PowerAction.RESUME).ok
@@ -207,7 +200,7 @@ def test_a_resume_that_could_not_remove_the_memory_does_so_itself(
     vmid = build.placed.vmid
     assert do(worker, build, PowerAction.SUSPEND).ok
     simulator.control("POST", "faults", {"leak": "L9", "vmid": vmid})
-    assert do(worker, build, PowerAction.RESUME) == Outcome(True, PowerState.RUNNING)
+    assert do(worker, build, PowerAction.RESUME) == VmSeen(True, None, PowerState.RUNNING)
     vm = cluster.vm(vmid)
     assert (vm["status"], vm["lock"], states(cluster, vmid)) == ("running", "", [])
     assert len(cluster.calls("POST", f"/{vmid}/status/resume")) == 1

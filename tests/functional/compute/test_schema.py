@@ -114,7 +114,7 @@ def test_so_are_those_about_high_availability(simulator: RunningSimulator, tmp_p
         as_root(simulator).cluster.ha.resources(vmids[0]).put(state="started")
         affinity: Any = running.hypervisors[0]
         affinity.converge_affinity(
-            "c", group, {one.placed.vmid: one.server_uuid for one in members[:2]}
+            "c", group, {one.placed.vmid: one.resource_id for one in members[:2]}
         )
         affinity.converge_affinity("c", group, {})
     asked = {(method, path.split("/")[2]) for method, path, _ in client.made if "/ha/" in path}

@@ -220,7 +220,7 @@ def test_a_look_that_fails_is_taken_again_before_the_host_is_left(
 ) -> None:
     build = a_build()
     # An earlier run came as far as this, then its agent ended.
-    name = f"micronova-{build.placed.vmid}-{build.server_uuid}.iso"
+    name = f"micronova-{build.placed.vmid}-{build.resource_id}.iso"
     drive = put(simulator, "pve1", f"local:iso/{name}")
     listing = r"/nodes/pve1/storage/local/content$"
     vmid = build.placed.vmid

@@ -294,7 +294,7 @@ def test_what_can_t_be_is_refused_before_it_is_stopped(
     # As of an adopted VM, whose disks are wherever they were.
     disk = api.config.get()["scsi0"].partition(",")[0]
     about = api.config.get()["description"]
-    smbios = f"micronova: adopted smbios={build.server_uuid}"
+    smbios = f"micronova: adopted smbios={build.resource_id}"
     api.config.put(delete="scsi0", description=f"{about}\n{smbios}")
     api.config.put(virtio1=disk, boot="order=virtio1")
     refused = worker.run(a_swap(build, running=False))

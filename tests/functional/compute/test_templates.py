@@ -13,7 +13,8 @@ from common import clock, ids
 from common.context import internal
 from common.failures import Verdict
 from common.messages.commands import Build, CacheImage, Image, Placed, RetireTemplate, Template
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category
+from common.states import ResourceType
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,
@@ -44,7 +45,7 @@ def api(simulator: RunningSimulator, worker: Worker) -> Any:
     )
 
 
-def run_all(work: Sequence[tuple[Worker, Build]]) -> list[Outcome]:
+def run_all(work: Sequence[tuple[Worker, Build]]) -> list[Any]:
     """All at once."""
     for worker, build in work:
         worker.send(build)
@@ -56,10 +57,17 @@ def run_all(work: Sequence[tuple[Worker, Build]]) -> list[Outcome]:
     ]
 
 
-def retire(worker: Worker, *, image_id: str = IMAGE_ID, cloud: str = "") -> Outcome:
+def retire(worker: Worker, *, image_id: str = IMAGE_ID, cloud: str = "") -> Any:
     placed = Placed("pve1", "c1", "pve1", template_vmid())
     command = RetireTemplate(
-        0, 0, f"c1/{template_vmid()}", placed, clock.after(60), image_id=image_id, cloud=cloud
+        0,
+        0,
+        ResourceType.TEMPLATE,
+        f"c1/{template_vmid()}",
+        placed,
+        clock.after(60),
+        image_id=image_id,
+        cloud=cloud,
     )
     before = len(worker.conductor.outcomes(command))
     worker.client.execute(internal(), worker.service.worker, command)
@@ -138,7 +146,7 @@ def test_two_clouds_whose_bands_overlap_use_no_template_of_each_other(
     outcome = second.run(taken)
     assert outcome.failure is not None
     assert outcome.failure.category is Category.STORAGE_CONFLICT
-    assert f"server {north.server_uuid} of cloud north" in outcome.failure.message
+    assert f"server {north.resource_id} of cloud north" in outcome.failure.message
     assert "vmid_low" in str(outcome.failure.remedy)
     assert outcome.gone
 
@@ -273,16 +281,18 @@ def test_one_template_on_a_shared_storage_serves_every_node(
         assert worker.run(a_destroy(build)).gone
 
 
-def cached(worker: Worker, **more: Any) -> Outcome:
+def cached(worker: Worker, **more: Any) -> Any:
     """Have the image made ready on pve1; how it ended."""
     build = a_build(**more)
     place = Placed("pve1", "c1", "pve1", template_vmid())
     values = {name: getattr(build, name) for name in ("image", "template", "storage", "cloud")}
-    command = CacheImage(0, 0, f"c1/{template_vmid()}", place, clock.after(60), **values)
+    command = CacheImage(
+        0, 0, ResourceType.TEMPLATE, f"c1/{template_vmid()}", place, clock.after(60), **values
+    )
     before = len(worker.conductor.outcomes(command))
     worker.client.execute(internal(), worker.service.worker, command)
     told = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
-    outcome: Outcome = told[0]
+    outcome: Any = told[0]
     return outcome
 
 

@@ -18,6 +18,7 @@ from common import clock, ids
 from common.messages.commands import Placed, RemoveImage, StoreImage
 from common.messages.reports import Category
 from common.resources import image_files
+from common.states import ResourceType
 from compute.commands.image_source import PIECE_BYTES
 from tests.functional.compute.conftest import CLOUD, Cluster, Worker
 from tests.functional.simulator_fixture import RunningSimulator
@@ -95,7 +96,9 @@ def a_store(spool: Spool, **changes: Any) -> StoreImage:
     }
     number = next(_numbers)
     placed = Placed("pve1", "c1", "pve1", 0)
-    return StoreImage(number, 1, image_id, placed, clock.after(60), **(values | changes))
+    return StoreImage(
+        number, 1, ResourceType.IMAGE, image_id, placed, clock.after(60), **(values | changes)
+    )
 
 
 def a_removal(stored: StoreImage, **changes: Any) -> RemoveImage:
@@ -103,7 +106,8 @@ def a_removal(stored: StoreImage, **changes: Any) -> RemoveImage:
     return RemoveImage(
         stored.operation_id + 2**24,
         1,
-        stored.server_uuid,
+        ResourceType.IMAGE,
+        stored.resource_id,
         stored.placed,
         clock.after(60),
         **values,
@@ -132,7 +136,7 @@ def test_what_was_uploaded_is_listed_and_goes(
     listed = image_files.listed(upload)
     worker.conductor.wait_for(lambda: any(listed in one.images for one in told))
     again = a_store(spool, volid=command.volid)
-    again = dataclasses.replace(again, server_uuid=command.server_uuid)
+    again = dataclasses.replace(again, resource_id=command.resource_id)
     assert worker.run(again).ok
     assert len(cluster.calls("POST", "/upload")) == 1
     for number in range(2):

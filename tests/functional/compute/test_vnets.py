@@ -15,6 +15,7 @@ from common.failures import Verdict
 from common.messages.commands import MakeVnet, Placed, RemoveVnet
 from common.messages.reports import Category
 from common.resources import vnets
+from common.states import ResourceType
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.sdn import vnets as sdn_vnets
@@ -45,12 +46,28 @@ def a_make(network_id: str = "", **changes: Any) -> MakeVnet:
     values: dict[str, Any] = {"vnet": vnets.name(network_id), "zone": ZONE, "vni": VNI}
     values["cloud"] = CLOUD
     placed = Placed("pve1", "c1", "pve1", 0)
-    return MakeVnet(next(_numbers), 1, network_id, placed, clock.after(60), **(values | changes))
+    return MakeVnet(
+        next(_numbers),
+        1,
+        ResourceType.NETWORK,
+        network_id,
+        placed,
+        clock.after(60),
+        **(values | changes),
+    )
 
 
 def a_removal(made: MakeVnet, **changes: Any) -> RemoveVnet:
     values = {"vnet": made.vnet, "zone": made.zone, "cloud": made.cloud} | changes
-    return RemoveVnet(next(_numbers), 1, made.server_uuid, made.placed, clock.after(60), **values)
+    return RemoveVnet(
+        next(_numbers),
+        1,
+        ResourceType.NETWORK,
+        made.resource_id,
+        made.placed,
+        clock.after(60),
+        **values,
+    )
 
 
 def listed(root: Any) -> list[dict[str, Any]]:
@@ -79,7 +96,7 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     (seen,) = listed(root)
     assert (seen["tag"], seen["alias"], "state" in seen) == (
         VNI,
-        f"{command.server_uuid} {CLOUD}",
+        f"{command.resource_id} {CLOUD}",
         False,
     )
     # Servers can be made on it as soon as the outcome is known.

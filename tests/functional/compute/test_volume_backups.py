@@ -9,7 +9,8 @@ import pytest
 
 from common import clock, ids
 from common.messages.commands import BackUpVolume, MakeVolume, RemoveBackup, VolumeSource
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category
+from common.states import ResourceType
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,
@@ -44,7 +45,8 @@ class Backups(Disks):
         return BackUpVolume(
             next_number(),
             1,
-            volume.server_uuid,
+            ResourceType.VOLUME,
+            volume.resource_id,
             volume.placed,
             clock.after(60),
             backup_id=backup_id,
@@ -53,7 +55,7 @@ class Backups(Disks):
             **{"storage": "local", **more},
         )
 
-    def back_up(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> Outcome:
+    def back_up(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> Any:
         return self.worker.run(self.command(volume, volid, backup_id, **more))
 
     def made_backup(self, volume: MakeVolume, volid: str, backup_id: str) -> str:
@@ -62,12 +64,11 @@ class Backups(Disks):
         assert outcome.volume is not None
         return outcome.volume.volid
 
-    def remove(
-        self, volume: MakeVolume, backup_id: str, archive: str | None, **more: Any
-    ) -> Outcome:
+    def remove(self, volume: MakeVolume, backup_id: str, archive: str | None, **more: Any) -> Any:
         command = RemoveBackup(
             next_number(),
             1,
+            ResourceType.BACKUP,
             backup_id,
             volume.placed,
             clock.after(60),
@@ -124,8 +125,8 @@ def test_made_restored_and_removed(kind: str, backups: Backups, cluster: Cluster
     assert (backups.data(disk), backups.data(volid)) == ("saved", "later")
     assert parked(cluster, restored.placed.vmid, disk)
     holder = cluster.vm(restored.placed.vmid)["config"]
-    assert holder["smbios1"] == f"uuid={restored.server_uuid}"
-    assert f"volume={restored.server_uuid}" in holder["description"]
+    assert holder["smbios1"] == f"uuid={restored.resource_id}"
+    assert f"volume={restored.resource_id}" in holder["description"]
     assert "building" not in holder["description"]
     assert str(holder["protection"]) == "1"
 
@@ -176,7 +177,7 @@ def test_what_cannot_be_backed_up(
         refused = backups.back_up(volume, volid, ids.new_uuid(), **wrong)
         assert (refused.ok, refused.failure is None) == (False, False)
         assert parked(cluster, volume.placed.vmid, volid)
-    stranger = dataclasses.replace(volume, server_uuid=ids.new_uuid())
+    stranger = dataclasses.replace(volume, resource_id=ids.new_uuid())
     refused = backups.back_up(stranger, volid, ids.new_uuid())
     assert not refused.ok
     assert not backups.listed(volume)
@@ -200,7 +201,7 @@ def test_a_backup_s_calls_fail(
         if first.failure.remedy:
             as_told(simulator, volume.placed.vmid)
         if not first.gone:
-            again = backups.remove(volume, backup_id, None, volume_id=volume.server_uuid)
+            again = backups.remove(volume, backup_id, None, volume_id=volume.resource_id)
             assert again.gone, again
         assert not backups.listed(volume)
         assert parked(cluster, volume.placed.vmid, volid)

@@ -16,7 +16,8 @@ from common.messages.commands import (
     VolumeSource,
     VolumeUser,
 )
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category
+from common.states import ResourceType
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from tests.fixtures.storages import NATIVE, STORAGES
 from tests.functional.compute.conftest import (
@@ -65,11 +66,12 @@ class Disks:
         assert outcome.volume.snapshots == way
         return outcome.volume.volid
 
-    def snap(self, volume: MakeVolume, volid: str, verb: str, **more: Any) -> Outcome:
+    def snap(self, volume: MakeVolume, volid: str, verb: str, **more: Any) -> Any:
         command = SnapVolume(
             next_number(),
             1,
-            volume.server_uuid,
+            ResourceType.VOLUME,
+            volume.resource_id,
             volume.placed,
             clock.after(60),
             verb=SnapshotVerb(verb),
@@ -111,14 +113,14 @@ def test_taken_copied_brought_back_and_removed(kind: str, disks: Disks, cluster:
         assert parked(cluster, vmid, volid)
     disks.write(volid, "after")
 
-    source = VolumeSource(volid, volume.server_uuid, vmid, "s1")
+    source = VolumeSource(volid, volume.resource_id, vmid, "s1")
     copy = a_volume(storage=f"of-{kind}", source=source, size_gib=3)
     for again in (copy, dataclasses.replace(copy, operation_id=next_number())):
         copied = disks.made(again, KINDS[kind])
     assert disks.data(copied) == "before"
     assert parked(cluster, copy.placed.vmid, copied)
     holder = cluster.vm(copy.placed.vmid)["config"]
-    assert holder["smbios1"] == f"uuid={copy.server_uuid}"
+    assert holder["smbios1"] == f"uuid={copy.resource_id}"
     assert "building" not in holder["description"]
     assert not names(cluster, copy.placed.vmid)
 
@@ -156,7 +158,7 @@ def test_while_a_server_has_it(kind: str, disks: Disks, cluster: Cluster) -> Non
     volid = disks.made(volume, KINDS[kind])
     assert disks.worker.run(an_attachment(build, volume, volid)).ok
     disks.write(volid, "written by the guest")
-    user = VolumeUser(build.server_uuid, build.placed.node, build.placed.vmid)
+    user = VolumeUser(build.resource_id, build.placed.node, build.placed.vmid)
     more: dict[str, Any] = {"user": user, "storage_way": KINDS[kind]}
     running = disks.snap(volume, volid, "take", **more)
     assert running.ok == (KINDS[kind] == "online")
@@ -219,7 +221,7 @@ def test_one_that_is_not_there_is_not_brought_back(disks: Disks, cluster: Cluste
     assert refused.failure.category is Category.VANISHED
     other = disks.snap(volume, volid.replace("disk-0", "disk-7"), "take")
     assert not other.ok
-    stranger = dataclasses.replace(volume, server_uuid=a_volume().server_uuid)
+    stranger = dataclasses.replace(volume, resource_id=a_volume().resource_id)
     assert not disks.snap(stranger, volid, "take").ok
     assert not names(cluster, volume.placed.vmid)
     assert disks.worker.run(a_removal(volume, volid)).gone

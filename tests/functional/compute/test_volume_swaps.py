@@ -39,7 +39,7 @@ def a_server(worker: Worker, **more: Any) -> tuple[Build, Made]:
 def beside(worker: Worker, root: Made) -> Made:
     """Make another holder for the same volume, with the image's content."""
     another = a_volume(source=CIRROS, size_gib=3, storage=root[0].storage)
-    command = dataclasses.replace(another, server_uuid=root[0].server_uuid)
+    command = dataclasses.replace(another, resource_id=root[0].resource_id)
     outcome = worker.run(command)
     assert outcome.volume is not None, outcome
     return command, outcome.volume.volid
@@ -84,7 +84,7 @@ def test_a_rebuilt_server_names_the_new_volume(
         assert outcome.power_state == power
         has = config(cluster, build.placed.vmid)
         assert has["scsi0"].startswith(f"{new[1]},")
-        assert f"serial={root[0].server_uuid[:20]}" in has["scsi0"]
+        assert f"serial={root[0].resource_id[:20]}" in has["scsi0"]
         assert has["boot"].split(";")[0] == "order=scsi0"
         assert not [key for key in has if key.startswith("unused")]
     # The old one is at rest in its own holder, until it is removed.
@@ -129,7 +129,7 @@ def test_the_same_volume_stays_as_it_is(worker: Worker, cluster: Cluster) -> Non
 def test_a_volume_that_is_not_at_rest_is_refused(worker: Worker, cluster: Cluster) -> None:
     build, root = a_server(worker)
     other, theirs = a_server(worker)
-    wrong = dataclasses.replace(named(theirs), volume_id=root[0].server_uuid)
+    wrong = dataclasses.replace(named(theirs), volume_id=root[0].resource_id)
     outcome = worker.run(a_swap(build, image=None, root=wrong))
     assert outcome.failure is not None
     assert outcome.failure.step == "compute_check_host"

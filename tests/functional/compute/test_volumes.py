@@ -16,8 +16,9 @@ from common.messages.commands import (
     VolumeSource,
     VolumeUser,
 )
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Category, Plugged
 from common.resources.states import PowerState
+from common.states import ResourceType
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,
@@ -50,9 +51,11 @@ def made(worker: Worker, command: MakeVolume) -> str:
 def a_growth(volume: MakeVolume, volid: str, gib: int, user: Any = None) -> GrowVolume:
     had = None
     if user is not None:
-        had = VolumeUser(user.server_uuid, user.placed.node, user.placed.vmid)
+        had = VolumeUser(user.resource_id, user.placed.node, user.placed.vmid)
     placed, late = volume.placed, clock.after(60)
-    grow = GrowVolume(volume.operation_id + 10**6, 1, volume.server_uuid, placed, late)
+    grow = GrowVolume(
+        volume.operation_id + 10**6, 1, ResourceType.VOLUME, volume.resource_id, placed, late
+    )
     return dataclasses.replace(grow, volid=volid, size_gib=gib, user=had, cloud=CLOUD)
 
 
@@ -64,8 +67,8 @@ def test_a_volume_is_made_parked_grown_and_removed(worker: Worker, cluster: Clus
     assert holder["unused0"] == volid
     assert "scsi0" not in holder
     assert (str(holder["protection"]), str(holder["memory"])) == ("1", "16")
-    assert holder["smbios1"] == f"uuid={volume.server_uuid}"
-    assert f"micronova: volume={volume.server_uuid}" in holder["description"]
+    assert holder["smbios1"] == f"uuid={volume.resource_id}"
+    assert f"micronova: volume={volume.resource_id}" in holder["description"]
     assert not [key for key in holder if key.startswith("net")]
     # The same again: it is there.
     assert made(worker, dataclasses.replace(volume, operation_id=10**7)) == volid
@@ -113,11 +116,11 @@ def test_a_server_gets_it_and_loses_it(worker: Worker, cluster: Cluster) -> None
     volid = made(worker, volume)
     attach = an_attachment(build, volume, volid)
     for _ in range(2):
-        assert worker.run(attach) == Outcome(True, PowerState.RUNNING)
+        assert worker.run(attach) == Plugged(True, None, PowerState.RUNNING)
         attach = dataclasses.replace(attach, operation_id=attach.operation_id + 10**6)
     value = config(cluster, build.placed.vmid)["scsi1"]
     assert value.startswith(f"{volid},")
-    assert f"serial={volume.server_uuid[:20]}" in value
+    assert f"serial={volume.resource_id[:20]}" in value
     assert {"backup=0", "replicate=0"} <= set(value.split(","))
     assert config(cluster, volume.placed.vmid)["unused0"] == volid
     # While the server has it, it can be grown, but not removed.
@@ -133,12 +136,14 @@ def test_a_server_gets_it_and_loses_it(worker: Worker, cluster: Cluster) -> None
     assert worker.run(other).ok
     detach = an_attachment(build, volume, volid, on=False)
     for _ in range(2):
-        assert worker.run(detach) == Outcome(True, PowerState.RUNNING)
+        assert worker.run(detach) == Plugged(True, None, PowerState.RUNNING)
         detach = dataclasses.replace(detach, operation_id=detach.operation_id + 10**6)
     after = config(cluster, build.placed.vmid)
     assert not [key for key in after if key.startswith("unused")]
     assert worker.run(a_power(other, PowerAction.STOP)).ok
-    assert worker.run(an_attachment(other, volume, volid)) == Outcome(True, PowerState.SHUTDOWN)
+    assert worker.run(an_attachment(other, volume, volid)) == Plugged(
+        True, None, PowerState.SHUTDOWN
+    )
     # A server that goes leaves it where it is.
     assert worker.run(a_destroy(other)).gone
     assert config(cluster, volume.placed.vmid)["unused0"] == volid
@@ -156,7 +161,7 @@ def test_the_slot_and_the_holder_must_be_as_said(worker: Worker, cluster: Cluste
     assert "scsi1 is taken" in taken.failure.message
     # An adopted VM has disks of its own.
     elsewhere = worker.run(an_attachment(build, second, other, others=(1, 3)))
-    assert elsewhere == Outcome(True, PowerState.RUNNING, slot=3)
+    assert elsewhere == Plugged(True, None, PowerState.RUNNING, 3)
     assert config(cluster, build.placed.vmid)["scsi3"].startswith(f"{other},")
     # The same again, and then it goes.
     assert worker.run(an_attachment(build, second, other, others=(2,))).slot == 3

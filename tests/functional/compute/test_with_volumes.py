@@ -59,7 +59,7 @@ class Had:
         holder = self.cluster.vm(self.volume.placed.vmid)["config"]
         parked = holder["unused0"] == self.volid and "scsi0" not in holder
         mine = self.cluster.volumes(self.volume.placed.vmid)
-        serial = f"serial={self.volume.server_uuid[:20]}"
+        serial = f"serial={self.volume.resource_id[:20]}"
         return parked and mine == [self.volid] and serial in self.named
 
     def given_back(self, placed: Any = None) -> None:
@@ -103,7 +103,7 @@ def test_an_image_is_of_the_root_disk_only(had: Had) -> None:
     assert outcome.ok, outcome
     copied = had.cluster.vm(COPY)["config"]
     assert [key for key in copied if key.startswith("scsi") and key != "scsihw"] == ["scsi0"]
-    assert outcome.copied is not None
+    assert outcome.disk is not None
     assert len([one for one in had.cluster.volumes(COPY) if "iso" not in one]) == 1
     assert had.untouched()
 

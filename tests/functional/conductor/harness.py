@@ -515,6 +515,13 @@ class Conductor:
             self.runner.submit(operation)
 
 
+def said(command: Command, *, ok: bool = True, **values: Any) -> Outcome:
+    """The outcome of a command, with those of the values that its class has."""
+    kind = command.outcome()
+    names = {one.name for one in dataclasses.fields(kind)}
+    return kind(ok, **{name: value for name, value in values.items() if name in names})
+
+
 class World:
     """A database with two hosts and an image, one conductor, and a user."""
 
@@ -636,9 +643,10 @@ class World:
         report = Report(
             command.operation_id,
             command.attempt,
-            command.server_uuid,
+            command.resource_type,
+            command.resource_id,
             command.placed.host,
-            outcome=Outcome(**outcome),
+            outcome=said(command, **outcome),
         )
         self.conductor.reports.take([report])
 

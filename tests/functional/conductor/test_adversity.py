@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import ServerNotFound, StaleTransition
 from common.messages.facts import Heartbeat
-from common.messages.reports import Category, Failure, Outcome, Working
+from common.messages.reports import Built, Category, Failure, Working
 from common.resources.states import OperationState
 from conductor.engine.access import scope
 from conductor.flows.create.create import Create
@@ -137,7 +137,7 @@ def test_a_failure_reported_twice_leaves_the_next_attempt_its_claim(world: World
     world.compute.wait_for(2)
     flow = world.conductor.runner._flows["create"]
     with pytest.raises(StaleTransition):
-        flow.finished(then, Outcome(False, failure=BOOM, gone=True))
+        flow.finished(then, Built(False, BOOM, gone=True))
     assert world.placement.claims == {uuid: "pve2"}
     assert world.row(uuid).host == "pve2"
 

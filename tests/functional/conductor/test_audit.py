@@ -56,7 +56,7 @@ class Cluster:
         """What an agent makes of a Destroy that an audit asks for."""
         if not isinstance(command, Destroy) or not self._is_reap(command):
             return
-        self.destroyed.append((command.placed.vmid, command.server_uuid))
+        self.destroyed.append((command.placed.vmid, command.resource_id))
         self.stopped_on.append(command.stopped_on)
         if self.failure is not None:
             self._world.answer(command, ok=False, failure=self.failure)
@@ -87,7 +87,7 @@ def active(world: World, cluster: Cluster) -> str:
     """A server with its VM."""
     (uuid,) = world.create()
     command = world.compute.wait_for(len(world.compute.sent) or 1)
-    while command.server_uuid != uuid:
+    while command.resource_id != uuid:
         command = world.compute.wait_for(len(world.compute.sent) + 1)
     cluster.add(command.placed.vmid, uuid, command.placed.node)
     world.answer(command, ok=True, power_state=1)

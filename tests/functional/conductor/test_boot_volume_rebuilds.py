@@ -66,7 +66,7 @@ class Rebuilds(Boots):
 
     def count(self, kind: type[Any], uuid: str) -> int:
         sent = [one for _, one in self.world.compute.sent if type(one) is kind]
-        return sum(one.server_uuid == uuid for one in sent)
+        return sum(one.resource_id == uuid for one in sent)
 
     def content(self, command: MakeVolume) -> str:
         """Have the new content made; return its volid."""

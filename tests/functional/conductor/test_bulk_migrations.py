@@ -104,7 +104,7 @@ def test_every_server_leaves_and_the_host_stays_disabled(world: World) -> None:
     assert (service(world).disabled, service(world).disabled_reason) == (True, "being drained")
     sent = arrive(world, 3)
     assert until_over(world, number) == ("done", "3 moved, none remain.")
-    assert {one.server_uuid for one in sent} == set(uuids)
+    assert {one.resource_id for one in sent} == set(uuids)
     assert all(one.live for one in sent)
     assert {world.row(uuid).host for uuid in uuids} == {"pve2"}
     begun = [one for one in world.rows(schema.operations) if one.action == "live-migration"]
@@ -119,7 +119,7 @@ def test_no_more_at_once_than_asked_or_allowed(world: World) -> None:
     uuids = some_servers(world, 3)
     number = drain(world, at_once=1)
     first = world.compute.wait_for(1)
-    until(world, number, first.server_uuid, "moving")
+    until(world, number, first.resource_id, "moving")
     assert sorted(state for state, _ in moves(world, number).values()) == [
         "moving",
         "waiting",
@@ -142,7 +142,7 @@ def test_all_of_them_together_are_bounded_too(tmp_path: Path) -> None:
     number = drain(world, at_once=5)
     world.until_paused()
     assert [state for state, _ in moves(world, number).values()].count("moving") == 0
-    assert moving.server_uuid == uuids[0]
+    assert moving.resource_id == uuids[0]
     arrive(world, 2)
     assert until_over(world, number)[0] == "done"
     assert until_over(world, other.id)[0] == "done"

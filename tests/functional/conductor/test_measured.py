@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY
 
 from common.errors import Unavailable
 from common.messages.commands import Build
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Built, Category, Failure
 from common.metrics import exposition
 from common.resources.states import OperationState
 from conductor.record_metrics import RecordMetrics
@@ -37,7 +37,7 @@ def test_a_build_is_counted_when_it_has_ended(world: World) -> None:
     command = world.compute.wait_for(1)
     assert isinstance(command, Build)
     assert done() == 0
-    world.conductor.reports.take([report(command, Outcome(True, power_state=1))])
+    world.conductor.reports.take([report(command, Built(True, power_state=1))])
     eventually(lambda: done() == 1)
     assert seconds() == 1
     assert spawned() == 1
@@ -49,7 +49,7 @@ def test_each_failed_attempt_is_counted_by_category(world: World) -> None:
     world.create()
     command = world.compute.wait_for(1)
     failure = Failure(Category.LOCK, "VM is locked (backup)", host=command.placed.host)
-    world.conductor.reports.take([report(command, Outcome(False, failure=failure))])
+    world.conductor.reports.take([report(command, Built(False, failure))])
     eventually(lambda: faults() == 1)
     assert retries() == 1
 
@@ -72,7 +72,7 @@ def test_an_operation_that_ended_already_is_not_counted_again(world: World) -> N
     done = rise("micronova_operations_ended_total", action="create", state="done")
     world.create()
     command = world.compute.wait_for(1)
-    world.conductor.reports.take([report(command, Outcome(True, power_state=1))])
+    world.conductor.reports.take([report(command, Built(True, power_state=1))])
     eventually(lambda: done() == 1)
     number = command.operation_id
     world.conductor.store.run(lambda c: ledger.close(c, number, OperationState.DONE))

@@ -182,7 +182,7 @@ def test_what_was_decided_holds_when_there_is_room_later(world: World) -> None:
 def test_with_room_for_all_those_taken_over_are_built(world: World) -> None:
     world.scheduler.room = 5
     uuids = accepted(world, 5)
-    hurried(world, lambda: len({command.server_uuid for _, command in world.compute.sent}) == 5)
+    hurried(world, lambda: len({command.resource_id for _, command in world.compute.sent}) == 5)
     assert {*world.placement.claims} == {*uuids}
     assert {world.row(uuid).task_state for uuid in uuids} == {"spawning"}
 
@@ -192,5 +192,5 @@ def test_a_server_that_was_deleted_meanwhile_is_none_too_few(world: World) -> No
     uuids = accepted(world, 5)
     world.act(uuids[1], "delete")
     rest = {*uuids} - {uuids[1]}
-    hurried(world, lambda: {one.server_uuid for _, one in world.compute.sent} >= rest)
+    hurried(world, lambda: {one.resource_id for _, one in world.compute.sent} >= rest)
     assert {*world.placement.claims} == rest

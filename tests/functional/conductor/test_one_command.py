@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock
 from common.context import internal
 from common.messages.commands import RemoveImage
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Removed
 from common.resources.states import InternalAction, ResourceType
 from conductor.engine import start
 from conductor.engine.command_end import End
@@ -35,7 +35,7 @@ FOREIGN = Failure(Category.PROTECTED, "It is somebody else's.")
 ROW = "the row"
 
 
-class Flow(OneCommand[Work]):
+class Flow(OneCommand[Work, Removed]):
     """Notes what it would write; its record is ``row``."""
 
     stage = "act"
@@ -57,12 +57,12 @@ class Flow(OneCommand[Work]):
         self.trail.append("lock")
         return self.row
 
-    def write_done(self, connection: Transaction, end: End[Work]) -> None:
+    def write_done(self, connection: Transaction, end: End[Work, Removed]) -> None:
         assert state_of(connection, end.operation) == "done"
         self.trail.append("done")
         self.ends.append(end)
 
-    def write_failed(self, connection: Transaction, end: End[Work]) -> None:
+    def write_failed(self, connection: Transaction, end: End[Work, Removed]) -> None:
         assert state_of(connection, end.operation) == "failed"
         self.trail.append("failed")
         self.ends.append(end)
@@ -70,7 +70,7 @@ class Flow(OneCommand[Work]):
     def watched(self) -> Flow:
         """The same, with nothing written yet."""
         self.trail: list[str] = []
-        self.ends: list[End[Work]] = []
+        self.ends: list[End[Work, Removed]] = []
         return self
 
 
@@ -86,7 +86,7 @@ class Removing(Removal[Work], Flow):
     late = None
 
 
-class Unwound(UnwoundCommand[Work], Flow):
+class Unwound(UnwoundCommand[Work, Removed], Flow):
     """One that leaves something."""
 
     def stages(self) -> tuple[Stage[Work], ...]:
@@ -151,7 +151,7 @@ class Play:
 
     def answer(self, failure: Failure | None = None, **seen: Any) -> None:
         """Have the agent say how it ended."""
-        outcome = Outcome(ok=failure is None, failure=failure)
+        outcome = Removed(failure is None, failure)
         self.runner.finished(self.now, dataclasses.replace(outcome, **seen))
 
 
@@ -172,7 +172,7 @@ def test_its_command_says_which_operation_it_is_of_and_where(play: Begin) -> Non
     one.go()
     ((worker, command),) = one.world.compute.sent
     assert (worker, command.operation_id, command.attempt) == ("w1", one.begun.id, 1)
-    assert (command.server_uuid, command.placed.host, command.placed.vmid) == ("i1", "pve1", 0)
+    assert (command.resource_id, command.placed.host, command.placed.vmid) == ("i1", "pve1", 0)
     assert command.deadline == one.begun.deadline
     assert one.flow.trail == []
 
@@ -191,11 +191,11 @@ def test_a_second_outcome_writes_nothing(play: Begin) -> None:
     one.go()
     before = one.now
     one.answer()
-    one.runner.finished(one.now, Outcome(ok=True))
+    one.runner.finished(one.now, Removed(ok=True))
     # Two conductors read it while it was open.
     task = Work(before)
-    one.flow.on_outcome(task, Outcome(ok=True))
-    one.flow.on_outcome(task, Outcome(ok=False, failure=FULL))
+    one.flow.on_outcome(task, Removed(ok=True))
+    one.flow.on_outcome(task, Removed(False, FULL))
     assert [step for step in one.flow.trail if step != "lock"] == ["done"]
     assert (one.now.state, one.faults) == ("done", [])
 
@@ -224,7 +224,7 @@ def test_an_outcome_without_its_failure_says_what_was_not_seen(play: Begin) -> N
     one = play(Flow)
     one.change(attempt=100)
     one.go()
-    one.runner.finished(one.now, Outcome(ok=False))
+    one.runner.finished(one.now, Removed(ok=False))
     assert one.faults == [(Category.UNKNOWN_OUTCOME, Flow.unseen)]
     assert one.now.state == "failed"
 

@@ -10,7 +10,7 @@ import pytest
 from common import clock
 from common.errors import StaleTransition
 from common.messages.commands import Build, Command, Destroy
-from common.messages.reports import Outcome, Report, Step
+from common.messages.reports import Built, Outcome, Removed, Report, Step
 from common.resources.states import VmState
 from conductor.store.ledger import transitions
 from conductor.store.ledger.transitions import Move
@@ -33,7 +33,8 @@ def report(command: Command, outcome: Outcome) -> Report:
     return Report(
         command.operation_id,
         command.attempt,
-        command.server_uuid,
+        command.resource_type,
+        command.resource_id,
         command.placed.host,
         (step,),
         outcome,
@@ -54,22 +55,22 @@ def reported(world: World, operation_id: int) -> list[str]:
 
 def test_what_is_reported_together_ends_together(world: World) -> None:
     commands = builds(world, 3)
-    done = Outcome(True, power_state=1)
+    done = Built(True, power_state=1)
     world.conductor.reports.take([report(command, done) for command in commands])
     for command in commands:
         # Nothing else had to happen for it.
-        assert world.row(command.server_uuid).vm_state == "active"
+        assert world.row(command.resource_id).vm_state == "active"
         assert reported(world, command.operation_id) == ["compute_find_vm"]
     assert [row.state for row in world.rows(schema.operations)] == ["done"] * 3
 
     for command in commands:
-        world.act(command.server_uuid, "delete")
+        world.act(command.resource_id, "delete")
     world.compute.wait_for(6)
     destroys = [one for _, one in world.compute.sent if isinstance(one, Destroy)]
-    gone = Outcome(True, gone=True)
+    gone = Removed(True, gone=True)
     world.conductor.reports.take([report(command, gone) for command in destroys])
     for command in destroys:
-        world.until(command.server_uuid, "deleted")
+        world.until(command.resource_id, "deleted")
         assert reported(world, command.operation_id) == ["compute_find_vm"]
     assert not world.placement.claims
     assert {row.server_uuid for row in world.rows(schema.vmids)} <= {None}
@@ -77,23 +78,23 @@ def test_what_is_reported_together_ends_together(world: World) -> None:
 
 def test_one_that_was_taken_over_keeps_no_other_from_its_end(world: World) -> None:
     first, second = builds(world, 2)
-    world.act(first.server_uuid, "delete")
+    world.act(first.resource_id, "delete")
     world.compute.wait_for(3)
-    done = Outcome(True, power_state=1)
+    done = Built(True, power_state=1)
     world.conductor.reports.take([report(first, done), report(second, done)])
-    assert world.row(second.server_uuid).vm_state == "active"
-    assert world.row(first.server_uuid).vm_state == "building"
+    assert world.row(second.resource_id).vm_state == "active"
+    assert world.row(first.resource_id).vm_state == "building"
 
 
 def test_deletes_end_although_placement_was_away(world: World) -> None:
     (command,) = builds(world, 1)
-    world.conductor.reports.take([report(command, Outcome(True, power_state=1))])
-    world.act(command.server_uuid, "delete")
+    world.conductor.reports.take([report(command, Built(True, power_state=1))])
+    world.act(command.resource_id, "delete")
     destroy = world.compute.wait_for(2)
     world.placement.down = True
-    world.conductor.reports.take([report(destroy, Outcome(True, gone=True))])
+    world.conductor.reports.take([report(destroy, Removed(True, gone=True))])
     world.until_operation("done", "queued")
-    assert world.row(command.server_uuid).vm_state == "active"
+    assert world.row(command.resource_id).vm_state == "active"
     assert world.placement.claims
 
 
@@ -101,12 +102,18 @@ def test_a_server_that_moved_meanwhile_moves_none(world: World) -> None:
     first, second = builds(world, 2)
     store = world.conductor.store
     with store.read() as connection:
-        known = servers.get_many(connection, [first.server_uuid, second.server_uuid])
+        known = servers.get_many(connection, [first.resource_id, second.resource_id])
     moves = [
-        Move(known[one.server_uuid], one.operation_id, VmState.ACTIVE, None, {"power_state": 1})
+        Move(
+            known[one.resource_id],
+            one.operation_id,
+            VmState.ACTIVE,
+            None,
+            {"power_state": 1},
+        )
         for one in (first, second)
     ]
     world.answer(first, ok=True, power_state=1)
     with pytest.raises(StaleTransition):
         store.run(lambda c: transitions.move_all(c, moves))
-    assert world.row(second.server_uuid).task_state == "spawning"
+    assert world.row(second.resource_id).task_state == "spawning"

@@ -59,7 +59,7 @@ class Sleeper(Cloud):
             return super()._act(command)
         if self.finds_it_done and not isinstance(command, Destroy):
             return super()._act(command)
-        return Outcome(False, failure=NOT_SO)
+        return command.outcome()(False, NOT_SO)
 
     def oversleep(self) -> None:
         self.changed = []

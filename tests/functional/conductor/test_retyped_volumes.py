@@ -11,7 +11,7 @@ from common.context import RequestContext
 from common.errors import Invalid, NotFound, QuotaExceeded, VolumeNotFound
 from common.messages.commands import Copy, MakeVolume, RetireTemplate, RetypeVolume
 from common.messages.facts import StorageFacts
-from common.messages.reports import Category, Copied, Failure, MadeVolume
+from common.messages.reports import Category, CopiedDisk, Failure, MadeVolume
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.volumes.types import VolumeTypeEndpoint
 from conductor.images import remove_image
@@ -258,9 +258,9 @@ def test_a_volume_becomes_an_image(site: Site) -> None:  # noqa: F811
     assert (command.image_id, command.storage) == (image_id, "local")
     assert command.placed.vmid not in (None, row.vmid)
     assert (image(site, image_id).status, vmids(site)) == ("saving", before + 1)
-    copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "qcow2", 5, 3 << 30)
+    copied = CopiedDisk(f"local:base-{command.placed.vmid}-disk-0", "qcow2", 5, 3 << 30)
     for _ in range(2):
-        site.world.answer(command, ok=True, copied=copied)
+        site.world.answer(command, ok=True, disk=copied)
     site.becomes(volume_id, "available")
     made = image(site, image_id)
     assert (made.status, made.min_disk_gib, made.disk_format) == ("active", 3, "raw")
@@ -302,8 +302,8 @@ def test_an_image_that_is_deleted_while_it_is_made(site: Site) -> None:  # noqa:
     image_id = upload(site, volume_id)
     command = site.last(Copy, volume_id)
     remove_image.delete(site.world.conductor.cloud, site.ctxt, image_id)
-    copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 2 << 30)
-    site.world.answer(command, ok=True, copied=copied)
+    copied = CopiedDisk(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 2 << 30)
+    site.world.answer(command, ok=True, disk=copied)
     row = site.becomes(volume_id, "available")
     assert (row.fault, image(site, image_id)) == (None, None)
     site.world.answer(_retired(site), ok=True, gone=True)

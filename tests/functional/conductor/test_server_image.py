@@ -11,7 +11,7 @@ import pytest
 
 from common.errors import Invalid
 from common.messages.commands import Build, Copy, RetireTemplate, Swap
-from common.messages.reports import Category, Copied, Failure
+from common.messages.reports import Category, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.states import VmState
 from conductor.flows.disks import begin_image
@@ -48,9 +48,9 @@ def begin(world: World, uuid: str, **changes: Any) -> str | None:
     return image_id
 
 
-def copied(command: Any) -> Copied:
+def copied(command: Any) -> CopiedDisk:
     assert isinstance(command, Copy)
-    return Copied(f"{command.storage}:base-{command.placed.vmid}-disk-0", "raw", 5, 2 * GIB)
+    return CopiedDisk(f"{command.storage}:base-{command.placed.vmid}-disk-0", "raw", 5, 2 * GIB)
 
 
 def image(world: World, image_id: str | None) -> Any:
@@ -86,7 +86,7 @@ def test_an_image_is_made(world: World, server: str) -> None:
     assert command.placed.vmid != row.vmid
     saving = image(world, image_id)
     assert (saving.status, saving.home["node"]) == ("saving", row.node)
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     world.until(server, "active")
     made = image(world, image_id)
     assert (made.status, made.size_bytes, made.virtual_size_bytes) == ("active", 5, 2 * GIB)
@@ -103,7 +103,7 @@ def test_an_image_is_made(world: World, server: str) -> None:
 def test_a_server_of_it_is_built_where_it_is(world: World, server: str) -> None:
     image_id = begin(world, server)
     command = world.compute.wait_for(2)
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     world.until(server, "active")
     home = ImageHome(**image(world, image_id).home)
     (uuid,) = world.create(image_id=str(image_id), image_home=home)
@@ -128,7 +128,7 @@ def test_on_another_node_it_is_refused_before_anything(
 ) -> None:
     image_id = str(begin(world, server))
     command = world.compute.wait_for(2)
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     world.until(server, "active")
     there = {**image(world, image_id).home, "node": "pve9", "shared": shared}
     change = schema.images.update().where(schema.images.c.id == image_id).values(home=there)
@@ -151,7 +151,7 @@ def ask(world: World, server: str, action: str, image_id: str) -> None:
 def test_on_its_node_it_can_be_had(world: World, server: str, action: str) -> None:
     image_id = str(begin(world, server))
     command = world.compute.wait_for(2)
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     world.until(server, "active")
     # Whatever the storage for new disks is by now.
     there = {**image(world, image_id).home, "storage": "former"}
@@ -186,7 +186,7 @@ def test_one_that_may_pass_is_tried_again(world: World, server: str) -> None:
     again = world.compute.wait_for(3)
     assert isinstance(again, Copy)
     assert (again.attempt, again.placed) == (2, command.placed)
-    world.answer(again, ok=True, copied=copied(again))
+    world.answer(again, ok=True, disk=copied(again))
     world.until(server, "active")
     assert image(world, image_id).status == "active"
 
@@ -196,7 +196,7 @@ def test_one_that_is_deleted_while_it_is_made(world: World, server: str) -> None
     command = world.compute.wait_for(2)
     remove_image.delete(world.conductor.cloud, world.ctxt, str(image_id))
     assert held(world) == 1, "nothing is removed while an agent works on it"
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     world.until(server, "active")
     retired(world, 3)
 
@@ -205,7 +205,7 @@ def test_a_reset_gives_the_image_up(world: World, server: str) -> None:
     image_id = begin(world, server)
     command = world.compute.wait_for(2)
     reset_state(world.conductor.cloud, world.ctxt, server, VmState.ACTIVE)
-    world.answer(command, ok=True, copied=copied(command))
+    world.answer(command, ok=True, disk=copied(command))
     retired(world, 3)
     assert image(world, image_id) is None
     row = world.row(server)
@@ -218,7 +218,7 @@ def test_backups_beyond_the_rotation_are_deleted(world: World, server: str) -> N
     for kind in ("daily", "weekly", "daily", "daily"):
         made.append(begin(world, server, backup_type=kind, rotation=2))
         command = world.compute.wait_for(sent)
-        world.answer(command, ok=True, copied=copied(command))
+        world.answer(command, ok=True, disk=copied(command))
         world.until(server, "active")
         sent += 1
     left = {one.id for one in world.rows(schema.images) if one.server_uuid == server}

@@ -152,7 +152,7 @@ def test_it_is_reclaimed_once_it_is_old_enough(world: World) -> None:
     reclaim(world)
     command = world.compute.wait_for(count + 1)
     assert isinstance(command, Destroy)
-    assert command.server_uuid == uuid
+    assert command.resource_id == uuid
     reclaim(world)
     assert len(world.compute.sent) == count + 1
     world.answer(command, ok=True, gone=True)

@@ -11,13 +11,14 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Category, Failure, Outcome, Removed
 from common.resources.states import TaskState, VmState
 from conductor.engine import close, unwinding
 from conductor.engine.stage_runner import StageRunner
@@ -74,11 +75,11 @@ class Story:
         if name == self.late_after:
             ended = schema.operations.update().values(deadline=clock.after(-1))
             self.second.store.run(lambda c: c.execute(ended))
-        outcome = Outcome(True, gone=name in BACK)
+        outcome = Removed(True, gone=name in BACK)
         if name == self.refuses:
-            outcome = Outcome(False, failure=FULL)
-        on_outcome = self.read(operation)
-        runner.finished(on_outcome, outcome)
+            outcome = Removed(False, FULL)
+        at_outcome = self.read(operation)
+        runner.finished(at_outcome, outcome)
         # What comes twice, or of an agent that was given up, changes nothing.
         with contextlib.suppress(StaleTransition):
             runner.finished(on_outcome, outcome)
@@ -158,7 +159,7 @@ class Move:
     def _unwind(self, task: Task) -> None:
         unwinding.begin(self._cloud, self.table(), task, FULL)
 
-    def _gone(self, _: Task, outcome: Outcome) -> bool:
+    def _gone(self, _: Task, outcome: Any) -> bool:
         return outcome.gone
 
     def _note(self, _: sa.Connection, task: Task, __: Failure | None) -> Task:

@@ -49,7 +49,15 @@ from common.messages.commands import (
     Swap,
 )
 from common.messages.facts import HaService, Inspection, StorageFacts
-from common.messages.reports import Category, Copied, Failure, MadeVolume, Outcome
+from common.messages.reports import (
+    Category,
+    CopiedDisk,
+    Failure,
+    MadeVolume,
+    Moved,
+    Outcome,
+    VolumeSeen,
+)
 from common.resources import bulk_migrations, volumes
 from common.resources.states import OPEN_STATES, InternalAction, ResourceType
 from common.resources.volumes import VolumeAction
@@ -102,7 +110,7 @@ from conductor.volumes.snapshots import park_volume
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema
 from db.resources import about
-from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World
+from tests.functional.conductor.harness import IMAGE, Conductor, Died, Mortal, World, said
 
 VOLUMES = schema.volumes
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
@@ -278,7 +286,7 @@ class Cloud:
 
     def _act(self, command: Command) -> Outcome:
         """What the agent does with it, and its last word."""
-        uuid = command.server_uuid
+        uuid = command.resource_id
         if isinstance(command, Destroy) and uuid in self.vms:
             claimed = self.world.placement.claims.get(uuid) or self.claims_nothing(uuid)
             assert claimed, "a VM needs its claim"
@@ -292,49 +300,51 @@ class Cloud:
             if self.cleans_up:
                 self.vms.discard(uuid)
             failure = OTHERS if isinstance(command, MakeVnet) else BROKEN
-            return Outcome(False, gone=self.cleans_up, failure=failure)
+            return said(command, ok=False, gone=self.cleans_up, failure=failure)
         if isinstance(command, Move):
             return self._moved(command)
         if isinstance(command, Plug | PlugVolume) and self.silent and command.attempt == 1:
-            return Outcome(False, failure=LOST)
-        gone = isinstance(command, Destroy | RetireTemplate | RemoveImage | RemoveVnet) or (
-            isinstance(command, Mark) and not command.on
+            return said(command, ok=False, failure=LOST)
+        removals = (
+            Destroy | RetireTemplate | RemoveImage | RemoveVnet | RemoveVolume | RemoveBackup
         )
-        gone = gone or isinstance(command, RemoveVolume | RemoveBackup)
+        gone = isinstance(command, removals) or (isinstance(command, Mark) and not command.on)
+        if isinstance(command, SnapVolume):
+            gone = command.verb is SnapshotVerb.REMOVE
         if isinstance(command, RetypeVolume):
             return self._retyped(command)
         if isinstance(command, BackUpVolume):
             archive = f"safe:backup/vzdump-qemu-{command.placed.vmid}-1.vma.zst"
-            return Outcome(True, volume=MadeVolume(archive, 4096))
+            return said(command, volume=MadeVolume(archive, 4096))
         if isinstance(command, MakeVolume | GrowVolume):
             size, volid = command.size_gib << 30, f"data:vm-{command.placed.vmid}-disk-0"
             made = MadeVolume(volid, size, self.snapshot_way)
-            return Outcome(True, volume=made)
+            return said(command, volume=made)
         copied = None
         if isinstance(command, Copy):
-            copied = Copied(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 1 << 30)
-        return Outcome(True, gone=gone, power_state=0 if gone else 1, copied=copied)
+            copied = CopiedDisk(f"local:base-{command.placed.vmid}-disk-0", "raw", 5, 1 << 30)
+        return said(command, gone=gone, power_state=0 if gone else 1, disk=copied)
 
     def _moved(self, command: Move) -> Outcome:
         """Where the agent sees the VM after it; settling moves nothing."""
-        at = self.nodes.setdefault(command.server_uuid, command.placed.node)
+        at = self.nodes.setdefault(command.resource_id, command.placed.node)
         if not command.settle and not self.stays:
-            at = self.nodes[command.server_uuid] = command.target_node
+            at = self.nodes[command.resource_id] = command.target_node
         if self.silent and not command.settle:
-            return Outcome(False, failure=BROKEN)
+            return said(command, ok=False, failure=BROKEN)
         if command.attempt <= self.drive_fails:
-            return Outcome(False, power_state=1, failure=NO_DRIVE, node=at)
-        return Outcome(True, power_state=1, node=at)
+            return Moved(False, NO_DRIVE, 1, at)
+        return Moved(True, None, 1, at)
 
     def _retyped(self, command: RetypeVolume) -> Outcome:
         """Where the agent sees the volume after it; settling moves nothing."""
         storage, _, name = command.volid.partition(":")
-        at = self.nodes.setdefault(command.server_uuid, storage)
+        at = self.nodes.setdefault(command.resource_id, storage)
         if not command.settle:
-            at = self.nodes[command.server_uuid] = command.storage
+            at = self.nodes[command.resource_id] = command.storage
         if self.silent and not command.settle:
-            return Outcome(False, failure=BROKEN)
-        return Outcome(True, volume=MadeVolume(f"{at}:{name}", 2 << 30, self.snapshot_way))
+            return said(command, ok=False, failure=BROKEN)
+        return VolumeSeen(True, volume=MadeVolume(f"{at}:{name}", 2 << 30, self.snapshot_way))
 
     # --- what became of it
 

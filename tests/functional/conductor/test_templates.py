@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.messages.commands import Command, RetireTemplate
 from common.messages.facts import ClusterFacts, Heartbeat, ImageFacts, StorageFacts
-from common.messages.reports import Category, Failure, Outcome, Report
+from common.messages.reports import Built, Category, Failure, Outcome, Removed, Report
 from conductor.images import cache_image
 from conductor.images.templates import TemplateKeeper
 from conductor.store.hosts import registry
@@ -106,7 +106,8 @@ def report(command: Command, outcome: Outcome) -> Report:
     return Report(
         command.operation_id,
         command.attempt,
-        command.server_uuid,
+        command.resource_type,
+        command.resource_id,
         command.placed.host,
         outcome=outcome,
     )
@@ -114,7 +115,12 @@ def report(command: Command, outcome: Outcome) -> Report:
 
 def answer(command: RetireTemplate, outcome: Outcome, host: str = "pve1") -> Report:
     return Report(
-        command.operation_id, command.attempt, command.server_uuid, host, outcome=outcome
+        command.operation_id,
+        command.attempt,
+        command.resource_type,
+        command.resource_id,
+        host,
+        outcome=outcome,
     )
 
 
@@ -178,7 +184,7 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     world.make_due()
     world.compute.wait_for(3)
     hanging = Failure(Category.LOCK, "Template 100001 is still needed.", clean=False)
-    world.conductor.reports.take([answer(command, Outcome(False, failure=hanging))])
+    world.conductor.reports.take([answer(command, Removed(False, hanging))])
     world.until_faults(1)
     world.until_paused()
     row = template_row(world)
@@ -193,21 +199,21 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     assert (again.operation_id, again.attempt) == (command.operation_id, 2)
     assert template_row(world).reason == templates.RETIRING
     # A stranger's word counts for nothing, and an earlier attempt's neither.
-    world.conductor.reports.take([answer(again, Outcome(True, gone=True), host="pve2")])
-    world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
-    world.conductor.reports.take([answer(again, Outcome(False, failure=hanging))])
+    world.conductor.reports.take([answer(again, Removed(True, gone=True), host="pve2")])
+    world.conductor.reports.take([answer(command, Removed(True, gone=True))])
+    world.conductor.reports.take([answer(again, Removed(False, hanging))])
     world.until_faults(2)
     world.until_paused()
     assert [row.server_uuid for row in world.rows(schema.faults)] == ["", ""]
     world.make_due()
     command = world.compute.wait_for(5)
     assert isinstance(command, RetireTemplate)
-    world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.conductor.reports.take([answer(command, Removed(True, gone=True))])
     world.until_operation("done", "done")
     assert world.rows(schema.templates) == []
     assert [row for row in world.rows(schema.vmids) if row.server_uuid is None] == []
     # Told twice, when somebody else may have the VMID.
-    world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.conductor.reports.take([answer(command, Removed(True, gone=True))])
 
 
 def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
@@ -231,7 +237,7 @@ def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
         command = world.compute.wait_for(sent + 1)
         world.conductor.reports.take([dataclasses.replace(report(command, outcome), host=host)])
         if host != "pve1":
-            world.conductor.reports.take([report(command, Outcome(True))])
+            world.conductor.reports.take([report(command, Built(True))])
         world.until_operation(
             *(row.state for row in world.rows(schema.operations)[:count]),
             "done" if outcome.ok or host != "pve1" else "failed",
@@ -239,14 +245,14 @@ def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
         reason: str | None = template_row(world).reason
         return reason
 
-    full = Outcome(False, failure=Failure(Category.STORAGE_FULL, "No room.", remedy="add a disk"))
+    full = Built(False, Failure(Category.STORAGE_FULL, "No room.", remedy="add a disk"))
     assert told(full, host="a-stranger") is None
     why = "The image could not be made ready ahead of a build. storage_full on pve1: No room."
     assert told(full) == f"{why} Remedy: add a disk."
     assert template_row(world).since == since
     keeper.tidy()
     assert template_row(world).reason is not None
-    assert told(Outcome(True)) is None
+    assert told(Built(True)) is None
     # A build made it meanwhile: the agents see it.
     assert told(full) is not None
     with world.conductor.store.read() as connection:
@@ -266,7 +272,7 @@ def test_nobody_builds_from_a_template_that_is_being_removed(
     reserve = templates.reserve
     run = world.conductor.store.run
     assert run(lambda c: reserve(c, facts_of(c, command.placed.node)[0], command.image_id)) is None
-    world.conductor.reports.take([answer(command, Outcome(True, gone=True))])
+    world.conductor.reports.take([answer(command, Removed(True, gone=True))])
     world.until_operation("done", "done")
     again = run(lambda c: reserve(c, facts_of(c, command.placed.node)[0], command.image_id))
     assert again is not None

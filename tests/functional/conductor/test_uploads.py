@@ -84,7 +84,7 @@ def _edit(images: ImageEndpoint, image_id: str) -> None:
 def _last(world: World, kind: type[Command], image_id: str) -> Any:
     def find() -> Any:
         sent = [command for _, command in list(world.compute.sent) if isinstance(command, kind)]
-        return next((one for one in sent if one.server_uuid == image_id), None)
+        return next((one for one in sent if one.resource_id == image_id), None)
 
     return eventually(find, 10, 0.02)
 

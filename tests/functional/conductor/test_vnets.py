@@ -64,7 +64,7 @@ def last(world: World, kind: type[Any], network_id: str) -> Any:
     """The last command about a network."""
 
     def found() -> Any:
-        mine = [one for _, one in world.compute.sent if one.server_uuid == network_id]
+        mine = [one for _, one in world.compute.sent if one.resource_id == network_id]
         return mine[-1] if mine and type(mine[-1]) is kind else None
 
     eventually(found)
@@ -158,7 +158,7 @@ def given(world: World, network: str, vni: int) -> MakeVnet:
     """The command that makes a network's vnet with a VNI."""
 
     def found() -> MakeVnet | None:
-        sent = [one for _, one in world.compute.sent if one.server_uuid == network]
+        sent = [one for _, one in world.compute.sent if one.resource_id == network]
         mine = [one for one in sent if isinstance(one, MakeVnet) and one.vni == vni]
         return mine[-1] if mine else None
 
@@ -209,7 +209,7 @@ def test_clusters_have_one_vni_for_a_network(world: World) -> None:
     def command(network: str, cluster: str, vni: int) -> MakeVnet:
         def found() -> list[MakeVnet]:
             sent = [one for _, one in world.compute.sent if isinstance(one, MakeVnet)]
-            mine = [one for one in sent if (one.server_uuid, one.vni) == (network, vni)]
+            mine = [one for one in sent if (one.resource_id, one.vni) == (network, vni)]
             return [one for one in mine if one.placed.cluster == cluster]
 
         eventually(found)
@@ -316,7 +316,7 @@ def test_the_audit_makes_what_is_missing_and_removes_what_is_left(
     report = world.conductor.auditor.audit()
     # One that the ledger doesn't know is only reported, another cloud's isn't.
     assert (report["healed"], report["open"]) == (2, {"vnet_without_network": 1})
-    assert {(type(one), one.server_uuid) for one in sent} == {(MakeVnet, here), (RemoveVnet, gone)}
+    assert {(type(one), one.resource_id) for one in sent} == {(MakeVnet, here), (RemoveVnet, gone)}
     assert row(world, here).status == "ACTIVE"
     kept = world.rows(schema.findings)
     assert [one.evidence["network"] for one in kept if one.healed_at is None] == [other]

@@ -100,7 +100,7 @@ def test_made_renamed_and_removed(saved: Saved) -> None:
         saved.endpoint.delete_backup(site.ctxt, backup_id, force=False)
     command = saved.sent(backup_id)
     holder = site.row(volume_id)
-    assert command.server_uuid == volume_id
+    assert command.resource_id == volume_id
     assert (command.volid, command.placed.vmid) == (holder.volid, holder.vmid)
     assert (command.storage, command.placed.host) == ("safe", holder.host)
     for _ in range(2):

@@ -75,7 +75,7 @@ class Shots:
                 one
                 for _, one in self.site.world.compute.sent
                 if isinstance(one, SnapVolume)
-                and (one.server_uuid, one.verb) == (volume_id, SnapshotVerb(verb))
+                and (one.resource_id, one.verb) == (volume_id, SnapshotVerb(verb))
             ]
 
         eventually(lambda: len(found()) >= number)
@@ -87,7 +87,7 @@ class Shots:
         snapshot_id = self.take(volume_id)
         number = 1 + sum(
             isinstance(one, SnapVolume)
-            and (one.server_uuid, one.verb) == (volume_id, SnapshotVerb.TAKE)
+            and (one.resource_id, one.verb) == (volume_id, SnapshotVerb.TAKE)
             and one.name != self.row(snapshot_id).snapname
             for _, one in self.site.world.compute.sent
         )
@@ -135,7 +135,7 @@ def test_one_in_the_holder(shots: Shots) -> None:
     with pytest.raises(Invalid, match="it is deleting"):
         shots.delete(snapshot_id)
     for _ in range(2):
-        site.world.answer(shots.sent(volume_id, "remove"), ok=True)
+        site.world.answer(shots.sent(volume_id, "remove"), ok=True, gone=True)
     shots.becomes(snapshot_id, None)
     with pytest.raises(SnapshotNotFound):
         shots.delete(snapshot_id)
@@ -313,7 +313,7 @@ def test_a_cascade_removes_snapshots_before_their_volume(shots: Shots, way: str)
         if way == "copy":
             site.world.answer(site.last(RemoveVolume, both[number]), ok=True, gone=True)
         else:
-            site.world.answer(shots.sent(volume_id, "remove", number + 1), ok=True)
+            site.world.answer(shots.sent(volume_id, "remove", number + 1), ok=True, gone=True)
         eventually(lambda left=1 - number: len(site.world.rows(SNAPSHOTS)) == left)  # type: ignore[misc]
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)
@@ -321,7 +321,7 @@ def test_a_cascade_removes_snapshots_before_their_volume(shots: Shots, way: str)
 
 
 def _is_removal(command: Any, volume_id: str) -> bool:
-    return isinstance(command, RemoveVolume) and command.server_uuid == volume_id
+    return isinstance(command, RemoveVolume) and command.resource_id == volume_id
 
 
 def test_a_snapshot_that_stays_keeps_its_volume(shots: Shots) -> None:
@@ -332,7 +332,7 @@ def test_a_snapshot_that_stays_keeps_its_volume(shots: Shots) -> None:
     assert shots.becomes(snapshot_id, "error_deleting").fault == "VM 7 on pve1 uses it."
     assert site.becomes(volume_id, "error_deleting").fault == "VM 7 on pve1 uses it."
     site.volumes.delete_volume(site.ctxt, volume_id, force=False, cascade=True)
-    site.world.answer(shots.sent(volume_id, "remove", 2), ok=True)
+    site.world.answer(shots.sent(volume_id, "remove", 2), ok=True, gone=True)
     site.world.answer(site.last(RemoveVolume, volume_id), ok=True, gone=True)
     site.becomes(volume_id, None)
 

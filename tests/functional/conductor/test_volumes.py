@@ -30,7 +30,7 @@ from common.messages.commands import (
     SnapVolume,
 )
 from common.messages.facts import StorageFacts
-from common.messages.reports import Category, Failure, MadeVolume, Outcome
+from common.messages.reports import Category, Failure, MadeVolume, Plugged
 from common.resources.states import PowerState
 from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.servers.server_volumes import ServerVolumeEndpoint
@@ -87,7 +87,7 @@ class Site:
 
         def found() -> Any:
             sent = [one for _, one in self.world.compute.sent if type(one) is kind]
-            mine = [one for one in sent if one.server_uuid == uuid]
+            mine = [one for one in sent if one.resource_id == uuid]
             return mine[-1] if len(mine) >= count else None
 
         eventually(found)
@@ -552,7 +552,7 @@ def test_a_late_word_on_an_undo_leaves_a_newer_attachment_alone(site: Site, serv
     site.attach(server, volume_id)
     runner = site.world.conductor.runner._flows["attach_volume"]
     with pytest.raises(StaleTransition):
-        runner.finished(read, Outcome(True, PowerState.RUNNING))
+        runner.finished(read, Plugged(True, power_state=PowerState.RUNNING))
     assert site.row(volume_id).status == "attaching"
     assert len(site.world.rows(schema.volume_attachments)) == 1
 

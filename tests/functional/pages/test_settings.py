@@ -93,7 +93,7 @@ def test_the_logs_are_json(site: Site, lived: str) -> None:
     fields = {"message", "levelname", "name", "created", "traceback", "context"}
     assert all(fields <= set(entry) for entry in entries)
     of_requests = [entry["context"] for entry in entries if entry["context"].get("request_id")]
-    assert {"global_request_id", "project_id", "user", "server_uuid"} <= set(of_requests[-1])
+    assert {"global_request_id", "project_id", "user", "resource_id"} <= set(of_requests[-1])
 
 
 def test_the_notifications_are_sent(consumer: Consumer, lived: str) -> None:

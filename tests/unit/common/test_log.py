@@ -110,7 +110,7 @@ def test_setup_escapes_what_a_service_writes(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("text", ["a\nb", "x" * 40, "../1", f"{UUID}\n", "٣" * 32])
 def test_a_context_logs_nothing_but_identifiers(text: str) -> None:
     made = RequestContext(
-        request_id=text, global_request_id=text, user_id=text, project_id=text, server_uuid=text
+        request_id=text, global_request_id=text, user_id=text, project_id=text, resource_id=text
     )
     values = made.get_logging_values()
     for name in (
@@ -119,7 +119,7 @@ def test_a_context_logs_nothing_but_identifiers(text: str) -> None:
         "user",
         "project",
         "project_id",
-        "server_uuid",
+        "resource_id",
     ):
         assert values[name] == "-"
 
@@ -129,10 +129,28 @@ def test_a_context_logs_identifiers() -> None:
         request_id=f"req-{UUID}",
         user_id="ab" * 32,
         project_id=UUID.replace("-", ""),
-        server_uuid=UUID,
+        resource_type="volume",
+        resource_id=UUID,
     )
     values = made.get_logging_values()
     assert values["request_id"] == f"req-{UUID}"
     assert values["user"] == "ab" * 32
     assert values["project_id"] == UUID.replace("-", "")
-    assert values["server_uuid"] == UUID
+    assert (values["resource_type"], values["resource_id"]) == ("volume", UUID)
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "shown"),
+    [
+        ("template", "c1/100123", ("template", "c1/100123")),
+        ("host", "pve1", ("host", "pve1")),
+        ("volume", "pve1", ("volume", "-")),
+        ("secret", UUID, ("resource", UUID)),
+        (None, None, ("resource", "-")),
+    ],
+)
+def test_a_context_names_its_resource_in_the_form_of_its_type(
+    kind: str | None, named: str | None, shown: tuple[str, str]
+) -> None:
+    values = RequestContext(resource_type=kind, resource_id=named).get_logging_values()
+    assert (values["resource_type"], values["resource_id"]) == shown

@@ -14,6 +14,7 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
 from common.resources.local_disks import LocalDisk
 from common.resources.states import PowerState
+from common.states import ResourceType
 from compute.commands.job import Job
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 
@@ -24,7 +25,8 @@ def a_build(**more: Any) -> Build:
     values: dict[str, Any] = {
         "operation_id": 1,
         "attempt": 1,
-        "server_uuid": SERVER,
+        "resource_type": ResourceType.SERVER,
+        "resource_id": SERVER,
         "placed": Placed("pve1", "c1", "pve1", 100_001),
         "deadline": clock.after(60),
         "name": "web",

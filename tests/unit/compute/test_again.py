@@ -15,6 +15,7 @@ from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
 from common.messages.reports import Category, Report
 from common.rpc.events import ConductorEvents
+from common.states import ResourceType
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.observed.facts import HostFactsCache
@@ -95,7 +96,15 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
     machine.absent = False
     worker = Worker(machine)
     build = a_build()
-    command = Power(2, 1, SERVER, build.placed, build.deadline, action=PowerAction.REBOOT_HARD)
+    command = Power(
+        2,
+        1,
+        ResourceType.SERVER,
+        SERVER,
+        build.placed,
+        build.deadline,
+        action=PowerAction.REBOOT_HARD,
+    )
     for count in (1, 2):
         worker.take(command)
         assert worker.outcomes(count)[-1].ok
@@ -104,7 +113,9 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
 
 def a_power(number: int, action: PowerAction, began_at: str) -> Power:
     build, began = a_build(), datetime.datetime.fromisoformat(began_at)
-    return Power(number, 1, SERVER, build.placed, build.deadline, action, began)
+    return Power(
+        number, 1, ResourceType.SERVER, SERVER, build.placed, build.deadline, action, began
+    )
 
 
 def test_a_suspend_that_comes_after_the_reboot_that_took_it_over_is_not_carried_out() -> None:
@@ -136,7 +147,9 @@ def test_operations_of_a_restored_database_have_lower_numbers() -> None:
 def a_plug(*, on: bool, attempt: int = 1) -> PlugVolume:
     build = a_build()
     volid = "local:100002/vm-100002-disk-0.qcow2"
-    return PlugVolume(2, attempt, SERVER, build.placed, build.deadline, volid=volid, on=on)
+    return PlugVolume(
+        2, attempt, ResourceType.SERVER, SERVER, build.placed, build.deadline, volid=volid, on=on
+    )
 
 
 def test_an_undo_waits_for_what_it_undoes_and_has_an_answer_of_its_own() -> None:
@@ -174,7 +187,9 @@ def test_a_build_that_comes_after_a_destroy_makes_nothing(destroyed_by: tuple[in
     worker = Worker(machine)
     build = a_build()
     for count, operation_id in enumerate(destroyed_by, 1):
-        destroy = Destroy(operation_id, 1, SERVER, build.placed, build.deadline)
+        destroy = Destroy(
+            operation_id, 1, ResourceType.SERVER, SERVER, build.placed, build.deadline
+        )
         worker.take(destroy)
         worker.outcomes(count)
     worker.take(build)
@@ -189,7 +204,7 @@ def test_what_comes_after_a_destroy_that_was_refused_is_carried_out() -> None:
     machine.fail, machine.error = "find", HypervisorError(Category.PROTECTED, "It is protected.")
     worker = Worker(machine)
     build = a_build()
-    worker.take(Destroy(3, 1, SERVER, build.placed, build.deadline))
+    worker.take(Destroy(3, 1, ResourceType.SERVER, SERVER, build.placed, build.deadline))
     assert not worker.outcomes(1)[0].gone
     machine.fail = ""
     worker.take(a_plug(on=True))

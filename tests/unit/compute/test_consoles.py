@@ -21,7 +21,8 @@ from common.messages.consoles import (
     ConsoleType,
     OpenConsole,
 )
-from common.messages.reports import Category, Outcome
+from common.messages.reports import Built, Category
+from common.states import ResourceType
 from compute import config as compute_config
 from compute.hypervisor.port import HypervisorError
 from compute.observed.console_logs import ConsoleLogs
@@ -175,7 +176,9 @@ def test_a_proxy_that_is_away_closes_the_guest(conf: cfg.ConfigOpts, front: Fron
 
 
 def a_build(server: str = "s1") -> Build:
-    return Build(1, 1, server, Placed("pve1", "c1", "pve1", 100), clock.after(60))
+    return Build(
+        1, 1, ResourceType.SERVER, server, Placed("pve1", "c1", "pve1", 100), clock.after(60)
+    )
 
 
 def test_what_a_boot_says_is_kept(conf: cfg.ConfigOpts) -> None:
@@ -183,8 +186,8 @@ def test_what_a_boot_says_is_kept(conf: cfg.ConfigOpts) -> None:
     driver: Any = Driver()
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
     assert logs.text("s1") == ""
-    logs.after(a_build(), Outcome(False))
-    logs.after(a_build(), Outcome(True))
+    logs.after(a_build(), Built(False))
+    logs.after(a_build(), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
     driver.guests[0].send(b"x" * 2000)
     eventually(lambda: logs.text("s1") == "x" * 1024)
@@ -192,7 +195,7 @@ def test_what_a_boot_says_is_kept(conf: cfg.ConfigOpts) -> None:
     eventually(lambda: driver.guests[0].closed)
     assert logs.text("s1") == "x" * 1024
     # Another boot begins anew.
-    logs.after(a_build(), Outcome(True))
+    logs.after(a_build(), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
     logs.stop()
     eventually(lambda: driver.guests[1].closed)
@@ -203,9 +206,9 @@ def test_no_more_lines_are_read_than_allowed(conf: cfg.ConfigOpts) -> None:
     conf.set_override("console_log_lines", 1, group="compute")
     driver: Any = Driver()
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
-    logs.after(a_build("s1"), Outcome(True))
+    logs.after(a_build("s1"), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
-    logs.after(a_build("s2"), Outcome(True))
+    logs.after(a_build("s2"), Built(True))
     threading.Event().wait(0.05)
     assert (len(driver.guests), logs.text("s2")) == (1, "")
     logs.stop()
@@ -214,7 +217,7 @@ def test_no_more_lines_are_read_than_allowed(conf: cfg.ConfigOpts) -> None:
 def test_by_default_64_kib_are_kept(conf: cfg.ConfigOpts) -> None:
     driver: Any = Driver()
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
-    logs.after(a_build(), Outcome(True))
+    logs.after(a_build(), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
     logs.keep("s1", b"x" * (65 << 10))
     assert len(logs.text("s1") or "") == 64 << 10
@@ -229,7 +232,7 @@ def test_nothing_is_kept_where_it_is_off_or_there_are_no_consoles(
     driver: Any = Driver()
     driver.has_consoles = able
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
-    logs.after(a_build(), Outcome(True))
+    logs.after(a_build(), Built(True))
     logs.keep("s1", b"x")
     assert (logs.text("s1"), driver.guests) == (None, [])
 
@@ -240,7 +243,7 @@ def test_a_users_console_takes_the_line_over_and_is_kept(
     conf.set_override("console_log_kib", 1, group="compute")
     driver: Any = Driver()
     logs = ConsoleLogs(conf, {"c1": driver}, "w1")
-    logs.after(a_build(), Outcome(True))
+    logs.after(a_build(), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
     consoles = Consoles(conf, logs)
     opened(consoles, driver, order(front))

@@ -11,13 +11,21 @@ from common.failures import Verdict, verdict_of
 from common.messages.commands import ConfigDrive, Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
 from common.resources.states import PowerState
+from common.states import ResourceType
 from compute.commands.build import build
 from compute.commands.destroy import destroy
 from compute.commands.power import power
 from compute.hypervisor.port import Abandoned, HypervisorError, Removal
 from tests.unit.compute.fakes import SERVER, FakeMachine, a_build, a_job
 
-HEAD = (2, 1, SERVER, Placed("pve1", "c1", "pve1", 100_001), clock.after(3600))
+HEAD = (
+    2,
+    1,
+    ResourceType.SERVER,
+    SERVER,
+    Placed("pve1", "c1", "pve1", 100_001),
+    clock.after(3600),
+)
 
 DRIVE = ConfigDrive({}, {}, {})
 

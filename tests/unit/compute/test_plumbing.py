@@ -16,6 +16,7 @@ from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
 from common.resources.aggregates import Ratios
+from common.states import ResourceType
 from compute.commands.job import Job
 from compute.hypervisor.port import Abandoned
 from compute.observed.facts import HostFactsCache, is_news
@@ -35,7 +36,9 @@ def job_of(command: Any) -> Job:
 
 def a_destroy(operation_id: int) -> Destroy:
     build = a_build()
-    return Destroy(operation_id, 1, build.server_uuid, build.placed, build.deadline)
+    return Destroy(
+        operation_id, 1, ResourceType.SERVER, build.resource_id, build.placed, build.deadline
+    )
 
 
 def test_jobs_of_one_vmid_run_one_after_the_other() -> None:
@@ -87,7 +90,7 @@ def test_a_stopped_pool_abandons_what_waits() -> None:
 
 def a_report(sequence: int, outcome: Outcome | None = None, **more: Any) -> Report:
     step = Step(f"s{sequence}", sequence, NOW, **more)
-    return Report(1, 1, "uuid", "pve1", (step,), outcome)
+    return Report(1, 1, ResourceType.SERVER, "uuid", "pve1", (step,), outcome)
 
 
 def test_reports_that_gathered_become_one() -> None:
@@ -117,8 +120,8 @@ def test_whatever_a_hypervisor_says_can_be_sent() -> None:
     assert told.failure is not None
     assert (told.failure.message, told.failure.log_tail) == ("nul \ufffd", ("lone \ufffd", "ß"))
     assert told.failure.category is Category.CREATION_FAILED
-    nul = dataclasses.replace(a_report(0), server_uuid="a\0b")
-    assert codec.load(Report, sendable([nul])[0]).server_uuid == "a\ufffdb"
+    nul = dataclasses.replace(a_report(0), resource_id="a\0b")
+    assert codec.load(Report, sendable([nul])[0]).resource_id == "a\ufffdb"
 
 
 def test_noise_is_no_news() -> None:

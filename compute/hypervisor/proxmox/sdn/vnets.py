@@ -76,7 +76,7 @@ class _Vnet:
         self, shared: Shared, work: Work, name: str, command: MakeVnet | RemoveVnet
     ) -> None:
         self._shared, self._client, self._work = shared, shared.client, work
-        self._name, self._network_id, self._cloud = name, command.server_uuid, command.cloud
+        self._name, self._network_id, self._cloud = name, command.resource_id, command.cloud
 
     def look(self) -> Entry | None:
         """Return the listed vnet with its pending values. Raises if the vnet isn't ours."""

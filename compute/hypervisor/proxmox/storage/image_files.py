@@ -102,13 +102,13 @@ def _size(shared: Shared, node: str, volid: str) -> int | None:
 
 def _require_ours(command: StoreImage | RemoveImage) -> None:
     """Raise HypervisorError unless the name says that the file is this cloud's image's."""
-    if not image_files.is_of(command.volid, command.cloud, command.server_uuid):
+    if not image_files.is_of(command.volid, command.cloud, command.resource_id):
         raise _foreign(command)
 
 
 def _foreign(command: StoreImage | RemoveImage) -> HypervisorError:
     return HypervisorError(
         Category.PROTECTED,
-        f"{command.volid} is no file of image {command.server_uuid} of this cloud. It was not "
+        f"{command.volid} is no file of image {command.resource_id} of this cloud. It was not "
         "touched.",
     )

@@ -56,7 +56,7 @@ def remove_drive(vm: Vm, config: Config | None, command: Destroy) -> Removal:
     ``config``: of the server's VM, just seen. On any doubt nothing is touched.
     """
     node, volid = command.placed.node, str(command.left_behind)
-    names = hardware.config_drive_names(vm.vmid, command.server_uuid)
+    names = hardware.config_drive_names(vm.vmid, command.resource_id)
     inserted = movable.drive(config or {}, names)
     why = ""
     if vm.node == node:

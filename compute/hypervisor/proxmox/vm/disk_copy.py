@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.messages.commands import Copy, Image, Template
-from common.messages.reports import Category, Copied
+from common.messages.reports import Category, CopiedDisk
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
@@ -26,9 +26,9 @@ class ProxmoxDiskCopy:
     def __init__(self, shared: Shared, work: Work, command: Copy) -> None:
         self._shared, self._command = shared, command
         where = command.placed
-        mark = server_mark(command.server_uuid, command.cloud)
+        mark = server_mark(command.resource_id, command.cloud)
         if command.volid:
-            mark = volume_mark(command.server_uuid, command.cloud)
+            mark = volume_mark(command.resource_id, command.cloud)
         self._source = Vm(shared, work, command.source_vmid, where.node, mark)
         made = template_mark(command.image_id, command.cloud)
         self._vm = Vm(shared, work, where.vmid, where.node, made)
@@ -37,7 +37,7 @@ class ProxmoxDiskCopy:
         """See ``port.DiskCopy``."""
         return {"node": self._source.node, "volume": self._disk()}
 
-    def make(self) -> Copied:
+    def make(self) -> CopiedDisk:
         """See ``port.DiskCopy``."""
         quorum.require(self._source)
         config = self._seen()
@@ -113,11 +113,11 @@ class ProxmoxDiskCopy:
             if not error.id_taken or self._seen() is None:
                 raise
 
-    def _copied(self, config: Config) -> Copied:
+    def _copied(self, config: Config) -> CopiedDisk:
         value = str(config.get(disks.ROOT_DISK, ""))
         volid = value.split(",", 1)[0]
         size = disks.size_bytes(value)
-        return Copied(
+        return CopiedDisk(
             volid, "qcow2" if volid.endswith(".qcow2") else "raw", self._used(volid) or size, size
         )
 

@@ -85,7 +85,7 @@ class VmDisks:
         self._make_ready(swap)
         iso = image()
         stays = noted_swap.drive_before(self._vm)
-        volid = config_drive.upload(self._vm, swap.server_uuid, iso, stays)
+        volid = config_drive.upload(self._vm, swap.resource_id, iso, stays)
         return {"volume": volid, "bytes": len(iso)}
 
     def swap(self, swap: Swap) -> Detail:
@@ -119,12 +119,12 @@ class VmDisks:
         self._discard_memory()
         command = self._vm.work.command
         operation_id = None if rescued else command.operation_id
-        return noted_swap.give_back(self._vm, command.server_uuid, operation_id)
+        return noted_swap.give_back(self._vm, command.resource_id, operation_id)
 
     def let_go(self) -> Removal:
         """Remove what it had before."""
         command = self._vm.work.command
-        return noted_swap.let_go(self._vm, command.server_uuid, command.operation_id)
+        return noted_swap.let_go(self._vm, command.resource_id, command.operation_id)
 
     def _wanted(self, swap: Swap) -> Callable[[Config], Mapping[str, str | None]]:
         """Return what gives the options for a configuration: {option: value; None: not set}."""
@@ -197,7 +197,7 @@ class VmDisks:
             )
 
     def _drive(self, swap: Swap) -> str:
-        return config_drive.volid(self._vm, swap.server_uuid, noted_swap.drive_before(self._vm))
+        return config_drive.volid(self._vm, swap.resource_id, noted_swap.drive_before(self._vm))
 
     def _storage(self, config: Config) -> Storage:
         name = noted_swap.root_storage(self._vm, config)

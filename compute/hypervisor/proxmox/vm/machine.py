@@ -116,7 +116,7 @@ class ProxmoxMachine:
     def upload_config_drive(self, build: Build, image: Callable[[], bytes]) -> Detail:
         """Upload the ISO under the server's own name; a repeated upload replaces it."""
         iso = image()
-        volid = config_drive.upload(self._vm, build.server_uuid, iso)
+        volid = config_drive.upload(self._vm, build.resource_id, iso)
         self._creation.config_drive = volid
         return {"volume": volid, "bytes": len(iso)}
 
@@ -320,14 +320,14 @@ class ProxmoxMachine:
 
     def remove_config_drive(self) -> Removal:
         """Delete the ISO by its name, on every storage where this driver may have put it."""
-        return config_drive.remove(self._vm, self._work.command.server_uuid)
+        return config_drive.remove(self._vm, self._work.command.resource_id)
 
     def let_go_of_config_drive(self) -> Removal:
         """Delete the ISO of a server that doesn't own this VM, or the ISO that a move left."""
         command = self._work.command
         if isinstance(command, Destroy) and command.left_behind is not None:
             return copies.remove_drive(self._vm, self._see(), command)
-        return config_drive.let_go(self._vm, self._work.command.server_uuid)
+        return config_drive.let_go(self._vm, self._work.command.resource_id)
 
     # --- inner
 
@@ -360,7 +360,7 @@ class ProxmoxMachine:
             return self._see(recent=recent)
         except StuckError:
             # An earlier run may have begun it; its drive can be removed.
-            config_drive.remove(self._vm, self._work.command.server_uuid)
+            config_drive.remove(self._vm, self._work.command.resource_id)
             raise
         except ApiError as error:
             if error.category is Category.NODE_UNHEALTHY:

@@ -130,7 +130,7 @@ class ProxmoxMoving:
         if volid is None:
             if not self._had_drive():
                 return {"skipped": "it has no config drive"}
-            volid = config_drive.upload(self._vm, self._move.server_uuid, image())
+            volid = config_drive.upload(self._vm, self._move.resource_id, image())
         self._insert(f"{volid},media=cdrom")
         return {"volume": volid}
 
@@ -183,7 +183,7 @@ class ProxmoxMoving:
 
     @property
     def _drive_names(self) -> tuple[str, ...]:
-        return hardware.config_drive_names(self._vm.vmid, self._move.server_uuid)
+        return hardware.config_drive_names(self._vm.vmid, self._move.resource_id)
 
     def _local_drive(self, config: Config) -> str | None:
         """Return the config drive's volume if it is on a storage of the node's own."""

@@ -61,7 +61,7 @@ def end_others(vm: Vm, operation_id: int) -> None:
     found = swaps.note_of(vm.look() or {})
     if found is None or found.operation_id == operation_id:
         return
-    server = vm.work.command.server_uuid
+    server = vm.work.command.resource_id
     ended = give_back(vm, server) if found.rescues else let_go(vm, server, found.operation_id)
     if not ended.gone:
         raise HypervisorError(

@@ -33,7 +33,7 @@ def parameters(
         "name": vm_name(build),
         "description": mark.description(),
         "tags": ";".join(dict.fromkeys((TAG, *(_tag(tag) for tag in build.tags if _tag(tag))))),
-        "smbios1": f"uuid={build.server_uuid}",
+        "smbios1": f"uuid={build.resource_id}",
         "memory": build.memory_mib,
         "scsihw": "virtio-scsi-single",
         "agent": "enabled=1",

@@ -83,7 +83,7 @@ def of_command(command: Command) -> Mark:
     if isinstance(command, Build | commands.Mark):
         owner = owner_lines(command.project_id, command.user_id)
         about = (*owner, *map(port_line, command.nics))
-    return server_mark(command.server_uuid, command.cloud, about)
+    return server_mark(command.resource_id, command.cloud, about)
 
 
 def template_mark(image_id: str, cloud: str) -> Mark:

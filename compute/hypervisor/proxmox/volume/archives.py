@@ -74,9 +74,9 @@ def back_up(shared: Shared, holder: Holder, command: BackUpVolume) -> MadeVolume
 def remove(shared: Shared, work: Work, command: BackUpVolume | RemoveBackup) -> Removal:
     """See ``port.Volume.remove_backup``."""
     if isinstance(command, BackUpVolume):
-        backup_id, archive, volume_id = command.backup_id, None, command.server_uuid
+        backup_id, archive, volume_id = command.backup_id, None, command.resource_id
     else:
-        backup_id, archive = command.server_uuid, command.archive
+        backup_id, archive = command.resource_id, command.archive
         volume_id = command.volume_id or ""
     placed = command.placed
     mark = volume_mark(volume_id, command.cloud)

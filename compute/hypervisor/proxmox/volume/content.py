@@ -41,12 +41,12 @@ def request(shared: Shared, vm: Vm, command: MakeVolume, storage: Storage) -> An
 
 def marks_of(vm: Vm) -> dict[str, Any]:
     """Return what proves the holder."""
-    uuid = vm.work.command.server_uuid
+    uuid = vm.work.command.resource_id
     return {"description": vm.mark.description(), "smbios1": f"uuid={uuid}"}
 
 
 def _name(command: MakeVolume) -> str:
-    return f"volume-{command.server_uuid[:8]}"
+    return f"volume-{command.resource_id[:8]}"
 
 
 def _clone(

@@ -31,7 +31,7 @@ class Holder:
         about: tuple[str, ...] = ()
         if isinstance(command, MakeVolume):
             about = owner_lines(command.project_id, "")
-        mark = volume_mark(command.server_uuid, command.cloud, about)
+        mark = volume_mark(command.resource_id, command.cloud, about)
         return cls.of(shared, work, command.placed, mark)
 
     @classmethod

@@ -7,6 +7,7 @@ import pytest
 from common import clock
 from common.messages.commands import Move
 from common.resources.volumes import SnapshotWay
+from common.states import ResourceType
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vmconfig import disks, movable, storage_types
 from compute.hypervisor.proxmox.vmconfig.movable import Situation
@@ -81,7 +82,14 @@ def test_what_a_move_takes_along(name: str, live: bool, snapshots: bool, why: st
     build = a_build()
     vmid = build.placed.vmid
     move = Move(
-        1, 1, build.server_uuid, build.placed, clock.after(60), target_node="n2", live=live
+        1,
+        1,
+        ResourceType.SERVER,
+        build.resource_id,
+        build.placed,
+        clock.after(60),
+        target_node="n2",
+        live=live,
     )
     volid = f"s:vm-{vmid}-disk-0"
     config = {"scsi0": f"{volid},size=2G", **({"parent": "byhand"} if snapshots else {})}

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from common import clock, failures
 from common.errors import Unavailable
 from common.failures import Verdict
-from common.messages.commands import Destroy, Placed
+from common.messages.commands import Command, Destroy, Placed
 from common.messages.reports import Failure, Outcome
 from common.resources.filtering import Filtering
 from compute.client import ComputeClient
@@ -105,6 +105,16 @@ class Cloud:
             raise Unavailable(f"The agent of host {host} does not answer.")
         return taken
 
+    def send(self, operation: Operation, command: Command) -> bool:
+        """Pass the lease to the agent of the command's place, and send it the command.
+
+        Return whether it answers. Raises as ``take_to``.
+        """
+        worker = self.take_to(operation, command.placed.host)
+        if worker is not None:
+            self.compute.execute(operation.ctxt, worker, command)
+        return worker is not None
+
     def destroy(
         self,
         operation: Operation,
@@ -112,24 +122,11 @@ class Cloud:
         deadline: datetime.datetime,
         *,
         drive_only: bool = False,
-        stopped_on: str | None = None,
-        left_behind: str | None = None,
     ) -> None:
         """Have the operation's VM removed, as far as provably ours; later if no agent answers."""
-        worker = self.take_to(operation, where.host)
-        if worker is None:
+        command = Destroy(*operation.about(where, deadline), drive_only=drive_only)
+        if not self.send(operation, command):
             self.wait(operation, backoff(operation.attempt))
-            return
-        self.compute.execute(
-            operation.ctxt,
-            worker,
-            Destroy(
-                *operation.about(where, deadline),
-                drive_only=drive_only,
-                stopped_on=stopped_on,
-                left_behind=left_behind,
-            ),
-        )
 
     def wait(self, operation: Operation, seconds: float) -> None:
         """Postpone the operation: no process works on it for that long."""

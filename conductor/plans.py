@@ -11,23 +11,17 @@ import dataclasses
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from common import codec
-from common.messages.commands import (
-    GuestFile,
-    Image,
-    Nic,
-    Placed,
-    Template,
-    VolumeSource,
-    VolumeUser,
-)
-from common.messages.scheduling import Alternate, ImageHome
+from common.codec import Member
+from common.messages.commands import Command, MakeVolume, VmParts
+from common.messages.scheduling import Alternate
 from common.resources import volumes
 from common.resources.bulk_migrations import Move, Steering
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
+from conductor.rpc.servers.servers import BuildRequest, FirstBoot
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,7 @@ class Place:
 
 
 #: not decided
-NOWHERE = Place()
+NOWHERE, _NO_COMMAND = Place(), Command()
 
 
 @dataclass(frozen=True)
@@ -54,20 +48,27 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class CreatePlan(Plan):
+class CommandPlan(Plan):
+    """The plan of one command: what an agent is sent, but for how that begins."""
+
+    command: Member[Command] = _NO_COMMAND
+
+    def with_fields(self, **values: Any) -> Self:
+        """Return the plan with these fields of its command."""
+        return dataclasses.replace(self, command=dataclasses.replace(self.command, **values))
+
+
+@dataclass(frozen=True)
+class CreatePlan(Plan, VmParts):
     """The plan of a build."""
 
     worker: str | None = None
-    storage: str | None = None
     alternates: tuple[Alternate, ...] = ()
     failed_hosts: tuple[str, ...] = ()
     awaited: tuple[str, ...] = ()  # hosts that did not answer, and may be well again
     excused: int = 0  # attempts that don't count, as their hosts were awaited
     waits: int = 0
     refusals: int = 0  # VMIDs that others had already
-    image: Image | None = None
-    template: Template | None = None
-    nics: tuple[Nic, ...] = ()
     has_volumes: bool = False
     """Whether its server gets volumes: their attachments say which."""
     making_since: datetime.datetime | None = None
@@ -105,15 +106,6 @@ class CreatePlan(Plan):
     def with_vmid(self, vmid: int | None) -> CreatePlan:
         """Return the plan with another VMID, or none."""
         return dataclasses.replace(self, target=dataclasses.replace(self.target, vmid=vmid))
-
-
-@dataclass(frozen=True)
-class ReapPlan(Plan):
-    """The plan of a reap; see ``common.messages.commands.Destroy``."""
-
-    stopped_on: str | None = None
-    drive_only: bool = False
-    left_behind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -177,9 +169,8 @@ class NewContent:
     volume_id: str = ""
     image_id: str = ""
     image_metadata: Mapping[str, Any] = field(default_factory=dict)
-    storage: str = ""
-    size_gib: int = 0
-    source: VolumeSource | None = None
+    make: MakeVolume = field(default_factory=MakeVolume)
+    """What makes it, but for how that begins."""
     place: Place = NOWHERE
     """The new holder's."""
     volid: str | None = None
@@ -187,22 +178,11 @@ class NewContent:
 
 
 @dataclass(frozen=True)
-class PlugPlan(Plan):
-    """The plan of an attached or detached interface; its port is made with the operation."""
-
-    nic: Nic | None = None
-    slot: int = 0
-    """Where it is put, if that is free."""
-
-
-@dataclass(frozen=True)
-class SwapPlan(Plan):
+class SwapPlan(Plan, VmParts):
     """The plan of what gives a VM other disks."""
 
     was: str = ""
     """The server's vm_state before."""
-    image: Image | None = None
-    nics: tuple[Nic, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -258,56 +238,13 @@ class RescuePlan(SwapPlan):
 
 
 @dataclass(frozen=True)
-class RemoveTemplatePlan(Plan):
-    """The plan of the removal of a cached template."""
+class VolumePlan(CommandPlan):
+    """The plan of what is done with a volume; its VMID is the holder's."""
 
-    image_id: str = ""
-
-
-@dataclass(frozen=True)
-class CacheImagePlan(Plan):
-    """The plan of caching an image; its VMID is the template's."""
-
-    image: Image | None = None
-    template: Template | None = None
-    storage: str | None = None
-
-
-@dataclass(frozen=True)
-class StoreImagePlan(Plan):
-    """The plan of giving a cluster an uploaded image; it has no VMID."""
-
-    volid: str = ""
-    url: str = ""
-    token: str = field(default="", repr=False)
-    size_bytes: int = 0
-    sha512: str = ""
-
-
-@dataclass(frozen=True)
-class RemoveImagePlan(Plan):
-    """The plan of the removal of an uploaded image's file; it has no VMID."""
-
-    volid: str = ""
-
-
-@dataclass(frozen=True)
-class VolumePlan(Plan):
-    """The plan of what is done with a volume; its VMID is the holder's. Sizes in GiB."""
-
-    storage: str = ""
-    size_gib: int = 0
     former_gib: int = 0
     """What it had before it is extended."""
-    volid: str | None = None
-    source: VolumeSource | None = None
-    """What it is copied from; None: it is empty, or exists already."""
     backup_id: str | None = None
     """The backup that it is restored from."""
-    gone: bool = False
-    """Whether the record is deleted with it; else only what a failure left is removed."""
-    users: tuple[VolumeUser, ...] = ()
-    """Servers that had it, besides the last one in the record."""
 
 
 @dataclass(frozen=True)
@@ -318,70 +255,36 @@ class ReimagePlan(Plan):
 
 
 @dataclass(frozen=True)
-class UploadVolumePlan(Plan):
+class UploadVolumePlan(CommandPlan):
     """The plan of an image of a volume; its VMID is the template's."""
 
-    image_id: str = ""
-    name: str = ""
     disk_format: str = "raw"
     """As the image shows it."""
-    storage: str = ""
-    source_vmid: int = 0
-    """That of the holder."""
-    volid: str = ""
 
 
 @dataclass(frozen=True)
-class VolumeSnapshotPlan(Plan):
-    """The plan of what is done with a snapshot; its VMID is that of the volume's holder, or of a
-    copy's own. Sizes in GiB.
+class OfVolumePlan(CommandPlan):
+    """The plan of what is done with a snapshot or a backup of a volume.
+
+    Its VMID is that of the volume's holder, or of a copy's own.
     """
 
     volume_id: str = ""
-    storage: str = ""
-    size_gib: int = 0
-    volid: str | None = None
-    """The volume; where a copy is removed, the copy."""
-    snapname: str | None = None
-    """None: it is a copy."""
-    way: str = ""
-    gone: bool = True
-    """Whether its record is deleted with it; else only what a failure left is removed."""
 
 
 @dataclass(frozen=True)
-class BackupPlan(Plan):
-    """The plan of what is done with a backup; its VMID is that of the volume's holder."""
+class BackupPlan(OfVolumePlan):
+    """The plan of what is done with a backup."""
 
-    volume_id: str = ""
-    volid: str = ""
-    """The volume."""
-    storage: str = ""
-    """The archive's."""
-    archive: str | None = None
     gone: bool = True
     """Whether its record is deleted with it; else only what a failure left is removed, and the
     volume is parked."""
 
 
 @dataclass(frozen=True)
-class PlugVolumePlan(Plan):
-    """The plan of giving a server a volume, or of taking it away."""
+class VnetPlan(CommandPlan):
+    """The plan of making the vnet of a network; it has no VMID."""
 
-    volume_id: str = ""
-    volid: str = ""
-    holder: Placed | None = None
-    slot: int = 1
-    readonly: bool = False
-
-
-@dataclass(frozen=True)
-class VnetPlan(Plan):
-    """The plan of making or removing the vnet of a network; it has no VMID."""
-
-    vnet: str = ""
-    zone: str = ""
-    vni: int = 0
     fixed: bool = False
     """Whether an administrator asked for the VNI, so that no other one takes its place."""
     refused: tuple[int, ...] = ()
@@ -389,14 +292,12 @@ class VnetPlan(Plan):
 
 
 @dataclass(frozen=True)
-class ImagePlan(Plan):
-    """The plan of an image of a server; its VMID is the template's."""
+class ImagePlan(CommandPlan):
+    """The plan of an image of a server; its VMID is the template's.
 
-    image_id: str = ""
-    """Empty: a backup that is not to be kept."""
-    name: str = ""
-    source_vmid: int = 0
-    storage: str = ""
+    A command without the ID of an image is that of a backup that is not to be kept.
+    """
+
     backup_type: str = ""
     rotation: int = 0
 
@@ -439,25 +340,15 @@ class Interface:
 
 
 @dataclass(frozen=True)
-class CreateParams(Params):
+class CreateParams(Params, BuildRequest):
     """What was asked of a build, beyond the server's record."""
 
     networks: tuple[Interface, ...] = ()
-    force_host: str | None = None
-    admin_password: str | None = field(default=None, repr=False)
-    files: tuple[GuestFile, ...] = ()
-    least_memory_mib: int = 0
-    least_disk_gib: int = 0
-    image_home: ImageHome | None = None
-    min_count: int = 1
 
 
 @dataclass(frozen=True)
-class SwapParams(Params):
+class SwapParams(Params, FirstBoot):
     """What was asked of a rebuild or a rescue, beyond the server's record."""
-
-    admin_password: str | None = field(default=None, repr=False)
-    files: tuple[GuestFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -473,7 +364,7 @@ NOTHING_PLANNED, NOTHING_ASKED = Plan(), Params()
 PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
     "delete": DeletePlan,
-    InternalAction.REAP: ReapPlan,
+    InternalAction.REAP: CommandPlan,
     InternalAction.FOLLOW: FollowPlan,
     "migrate": ResizePlan,
     "resize": ResizePlan,
@@ -487,28 +378,28 @@ PLANS: Mapping[str, type[Plan]] = {
     VolumeAction.EXTEND: VolumePlan,
     VolumeAction.RETYPE: VolumePlan,
     VolumeAction.UPLOAD: UploadVolumePlan,
-    VolumeAction.REVERT: VolumeSnapshotPlan,
+    VolumeAction.REVERT: OfVolumePlan,
     VolumeAction.REIMAGE: ReimagePlan,
-    VolumeAction.PARK: VolumeSnapshotPlan,
-    VolumeAction.TAKE_SNAPSHOT: VolumeSnapshotPlan,
-    VolumeAction.DELETE_SNAPSHOT: VolumeSnapshotPlan,
+    VolumeAction.PARK: OfVolumePlan,
+    VolumeAction.TAKE_SNAPSHOT: OfVolumePlan,
+    VolumeAction.DELETE_SNAPSHOT: OfVolumePlan,
     VolumeAction.BACK_UP: BackupPlan,
     VolumeAction.DELETE_BACKUP: BackupPlan,
     VolumeAction.RESTORE: VolumePlan,
-    volumes.ATTACH: PlugVolumePlan,
-    volumes.DETACH: PlugVolumePlan,
-    "attach_interface": PlugPlan,
-    "detach_interface": PlugPlan,
+    volumes.ATTACH: CommandPlan,
+    volumes.DETACH: CommandPlan,
+    "attach_interface": CommandPlan,
+    "detach_interface": CommandPlan,
     "rebuild": RebuildPlan,
     "createImage": ImagePlan,
     "createBackup": ImagePlan,
     "rescue": RescuePlan,
-    InternalAction.REMOVE_TEMPLATE: RemoveTemplatePlan,
-    InternalAction.CACHE_IMAGE: CacheImagePlan,
-    InternalAction.STORE_IMAGE: StoreImagePlan,
-    InternalAction.REMOVE_IMAGE: RemoveImagePlan,
+    InternalAction.REMOVE_TEMPLATE: CommandPlan,
+    InternalAction.CACHE_IMAGE: CommandPlan,
+    InternalAction.STORE_IMAGE: CommandPlan,
+    InternalAction.REMOVE_IMAGE: CommandPlan,
     InternalAction.MAKE_VNET: VnetPlan,
-    InternalAction.REMOVE_VNET: VnetPlan,
+    InternalAction.REMOVE_VNET: CommandPlan,
     InternalAction.DRAIN: BulkPlan,
     InternalAction.REBALANCE: BulkPlan,
 }

@@ -6,12 +6,13 @@ needs no journal and no database: it makes the VMID what is asked, or absent.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from common.codec import Tagged
 from common.messages.filters import Filter
@@ -152,6 +153,9 @@ class StrictGroup:
     max_per_host: int = 1
 
 
+_NOWHERE = Placed("", "", "", 0)
+_NEVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
+
 #: the class of a command's outcome; of any command: ``Outcome``
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -163,15 +167,18 @@ else:
 
 @dataclass(frozen=True)
 class Command(Tagged, Generic[O_co]):
-    """The part common to all commands. May be sent twice: same operation, same answer."""
+    """The part common to all commands. May be sent twice: same operation, same answer.
 
-    operation_id: int
-    attempt: int
-    resource_type: ResourceType
-    resource_id: str
+    A plan has the command without the six fields that it begins with; see ``begun``.
+    """
+
+    operation_id: int = 0
+    attempt: int = 0
+    resource_type: ResourceType = ResourceType.SERVER
+    resource_id: str = ""
     """What it is about: see ``common.states.ResourceType`` for the form of its ID."""
-    placed: Placed
-    deadline: datetime.datetime
+    placed: Placed = _NOWHERE
+    deadline: datetime.datetime = _NEVER
     """When the agent must give up and report so."""
     sent_at: datetime.datetime | None = field(default=None, kw_only=True)
     """When this message was sent."""
@@ -183,6 +190,11 @@ class Command(Tagged, Generic[O_co]):
         """Return the class of its outcome, which its own class names."""
         named: Callable[[Any], type[O_co]] = outcome_named_by
         return named(cls)
+
+    def begun(self, *about: Any) -> Self:
+        """Return it with the six fields that it begins with; see ``ledger.Operation.about``."""
+        names = (one.name for one in dataclasses.fields(self) if not one.kw_only)
+        return dataclasses.replace(self, **dict(zip(names, about, strict=False)))
 
 
 @dataclass(frozen=True)
@@ -199,8 +211,23 @@ class ServerVolume:
     readonly: bool = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class VmParts:
+    """What a VM is made of, as it is decided before it is made."""
+
+    storage: str | None = None
+    """Storage of the root disk; None: the host's default."""
+    image: Image | None = None
+    template: Template | None = None
+    nics: tuple[Nic, ...] = ()
+
+    def parts(self) -> dict[str, Any]:
+        """Return these fields alone."""
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(VmParts)}
+
+
 @dataclass(frozen=True)
-class Build(Command[Built]):
+class Build(VmParts, Command[Built]):
     """Create the VM of the record and see it run; on failure leave nothing behind."""
 
     name: str = ""
@@ -210,11 +237,6 @@ class Build(Command[Built]):
     vcpus: int = 1
     memory_mib: int = 0
     disk_gib: int = 0
-    storage: str | None = None
-    """Storage of the root disk; None: the host's default."""
-    image: Image | None = None
-    template: Template | None = None
-    nics: tuple[Nic, ...] = ()
     config_drive: ConfigDrive | None = None
     tags: tuple[str, ...] = ()
     extra_specs: Mapping[str, str] = field(default_factory=dict)

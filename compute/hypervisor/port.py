@@ -46,7 +46,7 @@ from common.streams import Stream
 from compute.hypervisor.disks import Disks
 from compute.hypervisor.moving import Moving
 from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414
-from compute.hypervisor.results import Removal as Removal
+from compute.hypervisor.results import Removal as Removal  # noqa: PLC0414
 from compute.messages import ClusterInventory
 
 

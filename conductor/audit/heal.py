@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from common import context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
-from common.messages.commands import StrictGroup
+from common.messages.commands import Destroy, StrictGroup
 from common.messages.reports import Category, Failure
 from common.resources.states import InternalAction, ResourceType, VmState
 from conductor.audit import proof
@@ -24,7 +24,7 @@ from conductor.engine import start
 from conductor.engine.runner import Runner
 from conductor.images import remove_file, remove_template
 from conductor.networks import make_vnet, remove_vnet
-from conductor.plans import Place, ReapPlan
+from conductor.plans import CommandPlan, Place
 from conductor.store.audits import audit_record
 from conductor.store.audits.findings import Kept
 from conductor.store.images import uploads
@@ -115,7 +115,7 @@ class Healer:
         running = finding.evidence.get("status") not in (None, "stopped")
         stopped_on = None if running else finding.node or node
         target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
-        plan = ReapPlan(target, stopped_on=stopped_on, drive_only=not had)
+        plan = CommandPlan(target, Destroy(stopped_on=stopped_on, drive_only=not had))
         action, ctxt = InternalAction.REAP, context.internal()
         operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
         if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):
@@ -132,10 +132,9 @@ class Healer:
         host, node = proof.host(connection, cluster, finding.node)
         if node != finding.node or server.node in (None, node):
             raise RefusedError(f"The VM may be on {finding.node}, or that node has no host.")
-        plan = ReapPlan(
+        plan = CommandPlan(
             Place(host=host, cluster=cluster, node=node, vmid=vmid),
-            drive_only=True,
-            left_behind=str(finding.evidence["volid"]),
+            Destroy(drive_only=True, left_behind=str(finding.evidence["volid"])),
         )
         ctxt = context.internal()
         return start.begin(connection, self._cloud, ctxt, server, InternalAction.REAP, plan)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from common import clock
 from common.context import RequestContext
 from common.messages.reports import Step
@@ -14,12 +12,6 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 
-_EVENTS: Mapping[InternalAction, str] = {
-    InternalAction.LOCK: "api_lock",
-    InternalAction.UNLOCK: "api_unlock",
-    InternalAction.EXTEND_VOLUME: "compute_extend_volume",
-}
-
 
 def record(
     connection: Transaction,
@@ -27,10 +19,11 @@ def record(
     ctxt: RequestContext,
     server: Server,
     action: InternalAction,
+    event: str,
 ) -> None:
-    """Write an operation that has ended well, with its one event."""
+    """Write an operation that has ended well, with its one event of this name."""
     operation = start.begin(connection, cloud, ctxt, server, action)
     now = clock.utcnow()
-    step = Step(_EVENTS[action], 0, now, now, "Success")
+    step = Step(event, 0, now, now, "Success")
     ledger.upsert_events(connection, [ledger.conductor_event(operation, step)])
     ledger.close(connection, operation.id, OperationState.DONE)

@@ -32,7 +32,7 @@ from conductor.engine import close
 from conductor.engine.command_end import End
 from conductor.engine.stages import Out, Stage, Table, W, only
 from conductor.store.ledger import operations as ledger
-from conductor.store.records import About, Operation, Resource
+from conductor.store.records import About, C, Operation, Resource
 from conductor.store.transactions import Transaction, after_commit
 
 LOG = logger(__name__)
@@ -43,6 +43,8 @@ class OneCommand(abc.ABC, Generic[W, Out]):
 
     stage: ClassVar[str]
     """The name of the stage."""
+    sends: type[Command[Out]]
+    """The command, where it is sent as it is planned."""
     unseen: ClassVar[str]
     """The failure of an outcome that has none: what was not seen."""
     late: str | None = None
@@ -75,9 +77,9 @@ class OneCommand(abc.ABC, Generic[W, Out]):
     def load(self, connection: Transaction, operation: Operation) -> W:
         """Read what the operation is about."""
 
-    @abc.abstractmethod
     def command(self, task: W) -> Command[Out]:
-        """Return what the agent is sent; see ``about``."""
+        """Return what the agent is sent: by default what is planned."""
+        return self.planned(task, self.sends)
 
     def write_done(self, connection: Transaction, end: End[W, Out]) -> None:
         """Write that it is done, in the transaction that closes the operation."""
@@ -163,6 +165,13 @@ class OneCommand(abc.ABC, Generic[W, Out]):
         else:
             deadline = operation.deadline or clock.utcnow()
         return operation.about(where, deadline, resource)
+
+    def planned(
+        self, task: W, kind: type[C], resource: Resource | None = None, **values: Any
+    ) -> C:
+        """Return the plan's command for this attempt, with these values; see ``about``."""
+        command = dataclasses.replace(task.operation.ordered(kind), **values)
+        return command.begun(*self.about(task, resource))
 
     def send(self, task: W) -> bool:
         """Send the command; return whether there was an agent for it."""

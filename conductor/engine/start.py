@@ -14,7 +14,7 @@ from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import NewOperation
-from conductor.store.records import Operation, Server
+from conductor.store.records import Operation, Resource, Server
 from conductor.store.transactions import Transaction
 
 #: the option of ``[conductor]`` with an action's time limit, if it has its own
@@ -52,17 +52,16 @@ class HandedOver:
 def new(
     cloud: Cloud,
     action: str,
-    resource_id: str,
+    resource: Resource,
     project_id: str,
+    plan: Plan = NOTHING_PLANNED,
     *,
     params: Params = NOTHING_ASKED,
-    plan: Plan = NOTHING_PLANNED,
     quota: Step | None = None,
-    resource_type: ResourceType = ResourceType.SERVER,
     handed_over: HandedOver | None = None,
 ) -> NewOperation:
     """Return an operation to be inserted; see ``NewOperation``."""
-    options = cloud.conf.conductor
+    options, (resource_type, resource_id) = cloud.conf.conductor, resource
     return NewOperation(
         resource_id=resource_id,
         project_id=project_id,
@@ -89,15 +88,8 @@ def begin(
     quota: Step | None = None,
 ) -> Operation:
     """Write an operation on an existing server."""
-    item = new(
-        cloud,
-        action,
-        server.uuid,
-        server.project_id,
-        plan=plan,
-        handed_over=handed_over,
-        quota=quota,
-    )
+    its, project_id = (ResourceType.SERVER, server.uuid), server.project_id
+    item = new(cloud, action, its, project_id, plan, handed_over=handed_over, quota=quota)
     return ledger.insert(connection, ctxt, [item])[0]
 
 

@@ -16,6 +16,7 @@ from common.resources import locks, states
 from common.resources.networks import MOST_INTERFACES, too_many_interfaces
 from common.resources.security_rules import DEFAULT
 from common.resources.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -94,16 +95,7 @@ class Accept:
             server_groups.join(
                 connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit
             )
-        params = CreateParams(
-            networks=tuple(interfaces),
-            force_host=request.force_host,
-            admin_password=request.admin_password,
-            files=request.files,
-            least_memory_mib=request.least_memory_mib,
-            least_disk_gib=request.least_disk_gib,
-            image_home=request.image_home,
-            min_count=request.min_count,
-        )
+        params = CreateParams(networks=tuple(interfaces), **request.of_build())
         uuids = [ids.new_uuid() for _ in range(count)]
         plan = CreatePlan(has_volumes=bool(request.volumes))
         begun = self._begin(connection, ctxt, project_id, uuids, params, plan, quota)
@@ -149,7 +141,13 @@ class Accept:
             ctxt,
             [
                 start.new(
-                    self._cloud, "create", uuid, project_id, params=params, plan=plan, quota=quota
+                    self._cloud,
+                    "create",
+                    (ResourceType.SERVER, uuid),
+                    project_id,
+                    plan,
+                    params=params,
+                    quota=quota,
                 )
                 for uuid in uuids
             ],

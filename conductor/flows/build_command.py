@@ -84,11 +84,7 @@ def build(
         raise MicronovaError(f"Operation {operation.id} is spawning without a plan.")
     return Build(
         *operation.about(where, operation.deadline),
-        **of_server(server),
-        storage=plan.storage or None,
-        image=plan.image,
-        template=plan.template,
-        nics=plan.nics,
+        **(of_server(server) | plan.parts()),
         config_drive=guest_data.config_drive(
             server, plan.nics, asked.admin_password, asked.files, tagged(attached)
         ),

@@ -15,7 +15,7 @@ from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
-from conductor.plans import CacheImagePlan, Place
+from conductor.plans import CommandPlan, Place
 from conductor.store.images import templates
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
@@ -29,14 +29,10 @@ def begin(
     if template is None:
         return None
     where = Place(facts.host, facts.uuid, facts.cluster, facts.node, template.vmid)
-    item = start.new(
-        cloud,
-        InternalAction.CACHE_IMAGE,
-        image.id,
-        ctxt.project_id or "",
-        resource_type=ResourceType.IMAGE,
-        plan=CacheImagePlan(where, image, template, facts.vm_storage or None),
-    )
+    command = CacheImage(image=image, template=template, storage=facts.vm_storage or None)
+    plan = CommandPlan(where, command)
+    resource = (ResourceType.IMAGE, image.id)
+    item = start.new(cloud, InternalAction.CACHE_IMAGE, resource, ctxt.project_id or "", plan)
     return start.begin_later(connection, ctxt, item)
 
 
@@ -55,14 +51,9 @@ class Cache(OneCommand[Work, Built]):
 
     def command(self, task: Work) -> CacheImage:
         """Return what makes the template."""
-        plan = task.operation.planned(CacheImagePlan)
-        made = f"{plan.target.cluster}/{plan.target.vmid}"
-        return CacheImage(
-            *self.about(task, (ResourceType.TEMPLATE, made)),
-            storage=plan.storage,
-            image=plan.image,
-            template=plan.template,
-        )
+        target = task.operation.plan.target
+        made = (ResourceType.TEMPLATE, f"{target.cluster}/{target.vmid}")
+        return self.planned(task, CacheImage, made)
 
     def write_done(self, connection: Transaction, end: End[Work, Built]) -> None:
         """Note that the template is ready."""

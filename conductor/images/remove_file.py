@@ -15,7 +15,7 @@ from conductor.engine import start
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
 from conductor.images import places
-from conductor.plans import Place, RemoveImagePlan
+from conductor.plans import CommandPlan, Place
 from conductor.store.hosts import host_storages
 from conductor.store.images import uploads
 from conductor.store.records import Operation
@@ -26,14 +26,8 @@ def begin(
     connection: Transaction, cloud: Cloud, image_id: str, where: Place, volid: str
 ) -> Operation:
     """Write a removal, due at once."""
-    item = start.new(
-        cloud,
-        InternalAction.REMOVE_IMAGE,
-        image_id,
-        "",
-        resource_type=ResourceType.IMAGE,
-        plan=RemoveImagePlan(where, volid),
-    )
+    plan = CommandPlan(where, RemoveImage(volid=volid))
+    item = start.new(cloud, InternalAction.REMOVE_IMAGE, (ResourceType.IMAGE, image_id), "", plan)
     return start.begin_later(connection, internal(), item)
 
 
@@ -50,6 +44,7 @@ class RemoveFileFlow(Removal[Work]):
     """The flow of ``InternalAction.REMOVE_IMAGE``."""
 
     stage = "remove"
+    sends = RemoveImage
     unseen = "The file was not seen gone."
     quick = False
     wakes = False
@@ -57,7 +52,3 @@ class RemoveFileFlow(Removal[Work]):
     def load(self, connection: Transaction, operation: Operation) -> Work:
         """Return the operation alone: its plan has all that is needed."""
         return Work(operation)
-
-    def command(self, task: Work) -> RemoveImage:
-        """Return what removes the file."""
-        return RemoveImage(*self.about(task), volid=task.operation.planned(RemoveImagePlan).volid)

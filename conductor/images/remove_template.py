@@ -18,7 +18,7 @@ from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
 from conductor.engine.stages import Work
-from conductor.plans import Place, RemoveTemplatePlan
+from conductor.plans import CommandPlan, Place
 from conductor.store.images import templates
 from conductor.store.images.templates import RETIRING, Known
 from conductor.store.ledger import leases
@@ -41,14 +41,9 @@ def begin(connection: Transaction, cloud: Cloud, where: Place, image_id: str) ->
     resource_id = f"{where.cluster}/{where.vmid}"
     if ledger.open_of(connection, resource_id, ResourceType.TEMPLATE):
         return None
-    item = start.new(
-        cloud,
-        InternalAction.REMOVE_TEMPLATE,
-        resource_id,
-        "",
-        resource_type=ResourceType.TEMPLATE,
-        plan=RemoveTemplatePlan(where, image_id),
-    )
+    plan = CommandPlan(where, RetireTemplate(image_id=image_id))
+    resource = (ResourceType.TEMPLATE, resource_id)
+    item = start.new(cloud, InternalAction.REMOVE_TEMPLATE, resource, "", plan)
     return start.begin_later(connection, internal(), item)
 
 
@@ -56,6 +51,7 @@ class RemoveTemplate(Removal[Removing]):
     """The flow of ``InternalAction.REMOVE_TEMPLATE``."""
 
     stage = "remove"
+    sends = RetireTemplate
     unseen = "The template was not seen gone."
     quick = False
     wakes = False
@@ -72,7 +68,7 @@ class RemoveTemplate(Removal[Removing]):
 
     def _hand_over(self, connection: Transaction, task: Removing) -> tuple[str, Removing] | None:
         operation = task.operation
-        plan = operation.planned(RemoveTemplatePlan)
+        plan = operation.plan
         agent = agent_of(connection, self._cloud, str(plan.target.cluster), plan.target.node)
         if agent is None:
             return None
@@ -84,11 +80,6 @@ class RemoveTemplate(Removal[Removing]):
             templates.mark(connection, task.template, RETIRING)
         operation = dataclasses.replace(operation, plan=plan)
         return worker, dataclasses.replace(task, operation=operation)
-
-    def command(self, task: Removing) -> RetireTemplate:
-        """Return what removes it."""
-        image_id = task.operation.planned(RemoveTemplatePlan).image_id
-        return RetireTemplate(*self.about(task), image_id=image_id)
 
     def is_hopeless(self, task: Removing, failure: Failure) -> bool:
         """Return whether the audit found it, which will ask again."""

@@ -23,7 +23,7 @@ from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.images import places, remove_file
 from conductor.images.places import ImagePlace
-from conductor.plans import Place, StoreImagePlan
+from conductor.plans import CommandPlan, Place
 from conductor.rpc.images import ImageData
 from conductor.store.hosts import host_storages
 from conductor.store.images import uploads
@@ -67,14 +67,9 @@ def begin(
 
 
 def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> Any:
-    return start.new(
-        cloud,
-        InternalAction.STORE_IMAGE,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.IMAGE,
-        plan=StoreImagePlan(
-            Place(place.host, None, place.cluster, place.node),
+    plan = CommandPlan(
+        Place(place.host, None, place.cluster, place.node),
+        StoreImage(
             volid=image_files.volid(
                 place.storage, cloud.id, row.id, data.sha512, data.disk_format
             ),
@@ -84,12 +79,15 @@ def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> An
             sha512=data.sha512,
         ),
     )
+    resource = (ResourceType.IMAGE, row.id)
+    return start.new(cloud, InternalAction.STORE_IMAGE, resource, row.project_id, plan)
 
 
 class StoreImageFlow(OneCommand[Storing, Outcome]):
     """The flow of ``InternalAction.STORE_IMAGE``."""
 
     stage = "store"
+    sends = StoreImage
     unseen = "The image was not seen there."
     late = "The cluster did not get the image in time."
     hopeless = frozenset(
@@ -111,18 +109,6 @@ class StoreImageFlow(OneCommand[Storing, Outcome]):
         """Return that the image is deleted."""
         return None if task.there else "The image was deleted."
 
-    def command(self, task: Storing) -> StoreImage:
-        """Return what uploads the file."""
-        plan = task.operation.planned(StoreImagePlan)
-        return StoreImage(
-            *self.about(task),
-            volid=plan.volid,
-            url=plan.url,
-            token=plan.token,
-            size_bytes=plan.size_bytes,
-            sha512=plan.sha512,
-        )
-
     def on_no_agent(self, task: Storing) -> None:
         """Wait for it until the deadline."""
         self.wait(task)
@@ -133,11 +119,11 @@ class StoreImageFlow(OneCommand[Storing, Outcome]):
 
     def write_done(self, connection: Transaction, end: End[Storing, Outcome]) -> None:
         """Record that the cluster has the file, or begin to remove it if the image is deleted."""
-        plan = end.operation.planned(StoreImagePlan)
         if end.row is None:
             self._remove(connection, end.operation)
         else:
-            uploads.stored(connection, end.row, str(plan.target.cluster), plan.volid)
+            volid = end.operation.ordered(StoreImage).volid
+            uploads.stored(connection, end.row, str(end.operation.plan.target.cluster), volid)
 
     def write_failed(self, connection: Transaction, end: End[Storing, Outcome]) -> None:
         """Give the storage up, and begin to remove what may have been written."""
@@ -156,6 +142,5 @@ class StoreImageFlow(OneCommand[Storing, Outcome]):
         return write
 
     def _remove(self, connection: Transaction, operation: Operation) -> None:
-        plan = operation.planned(StoreImagePlan)
-        image_id = operation.resource_id
-        remove_file.begin(connection, self._cloud, image_id, plan.target, plan.volid)
+        image_id, volid = operation.resource_id, operation.ordered(StoreImage).volid
+        remove_file.begin(connection, self._cloud, image_id, operation.plan.target, volid)

@@ -69,14 +69,10 @@ def begin(
 ) -> Operation:
     """Write the operation that makes a vnet, due at once; see ``VnetPlan``."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
-    item = start.new(
-        cloud,
-        InternalAction.MAKE_VNET,
-        vnet.network_id,
-        ctxt.project_id or "",
-        resource_type=ResourceType.NETWORK,
-        plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni, fixed, refused),
-    )
+    command = MakeVnet(vnet=vnet.vnet, zone=vnet.zone, vni=vnet.vni)
+    plan = VnetPlan(where, command, fixed, refused)
+    resource = (ResourceType.NETWORK, vnet.network_id)
+    item = start.new(cloud, InternalAction.MAKE_VNET, resource, ctxt.project_id or "", plan)
     return start.begin_later(connection, ctxt, item)
 
 
@@ -84,6 +80,7 @@ class MakeVnetFlow(OneCommand[Making, VnetMade]):
     """The flow of ``InternalAction.MAKE_VNET``: repeated until the cluster has the vnet."""
 
     stage = "make"
+    sends = MakeVnet
     unseen = "The vnet was not seen there."
     hopeless = frozenset({Category.PROTECTED})
 
@@ -97,12 +94,7 @@ class MakeVnetFlow(OneCommand[Making, VnetMade]):
 
     def reach(self, task: Making) -> tuple[str, Making] | None:
         """Let an agent of the zone do it."""
-        return vnet_places.reach(self._cloud, task)
-
-    def command(self, task: Making) -> MakeVnet:
-        """Return what makes the vnet and applies it."""
-        plan = task.operation.planned(VnetPlan)
-        return MakeVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone, vni=plan.vni)
+        return vnet_places.reach(self._cloud, task, task.operation.ordered(MakeVnet).zone)
 
     def lock(self, connection: Transaction, task: Making) -> bool:
         """Lock the network, and return whether it is there."""
@@ -132,17 +124,17 @@ class MakeVnetFlow(OneCommand[Making, VnetMade]):
 
         All clusters use the same VNI for a network, so the last vnet that fails replaces it.
         """
-        plan = operation.planned(VnetPlan)
+        plan, refused = operation.planned(VnetPlan), operation.ordered(MakeVnet)
         mine = vnets.of_network(connection, operation.resource_id)
         if plan.fixed or any(one.state is not State.ERROR for one in mine):
             return
         ranges = parse_all(self._cloud.conf.networks.tenant_vnets)
-        refused = (*plan.refused, plan.vni)
+        all_refused = (*plan.refused, refused.vni)
         clusters = [one.cluster for one in mine]
-        vni = Segments(connection, (), ranges).another_vni(plan.zone, clusters, refused)
+        vni = Segments(connection, (), ranges).another_vni(refused.zone, clusters, all_refused)
         if vni is not None:
             for one in vnets.make_with(connection, operation.resource_id, vni):
-                begin(connection, self._cloud, operation.ctxt, one, refused=refused)
+                begin(connection, self._cloud, operation.ctxt, one, refused=all_refused)
 
     def _remove(self, connection: Transaction, operation: Operation) -> None:
         vnet = vnets.get(connection, operation.resource_id, _cluster(operation))
@@ -151,4 +143,4 @@ class MakeVnetFlow(OneCommand[Making, VnetMade]):
 
 
 def _cluster(operation: Operation) -> str:
-    return str(operation.planned(VnetPlan).target.cluster)
+    return str(operation.plan.target.cluster)

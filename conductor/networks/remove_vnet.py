@@ -12,7 +12,7 @@ from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.networks import vnet_places
-from conductor.plans import VnetPlan
+from conductor.plans import CommandPlan
 from conductor.store.networks import vnets
 from conductor.store.networks.vnets import State, Vnet
 from conductor.store.records import Operation
@@ -22,14 +22,9 @@ from conductor.store.transactions import Transaction
 def begin(connection: Transaction, cloud: Cloud, vnet: Vnet) -> Operation:
     """Write a removal, due at once."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
-    item = start.new(
-        cloud,
-        InternalAction.REMOVE_VNET,
-        vnet.network_id,
-        "",
-        resource_type=ResourceType.NETWORK,
-        plan=VnetPlan(where, vnet.vnet, vnet.zone, vnet.vni),
-    )
+    plan = CommandPlan(where, RemoveVnet(vnet=vnet.vnet, zone=vnet.zone))
+    resource = (ResourceType.NETWORK, vnet.network_id)
+    item = start.new(cloud, InternalAction.REMOVE_VNET, resource, "", plan)
     return start.begin_later(connection, internal(), item)
 
 
@@ -50,6 +45,7 @@ class RemoveVnetFlow(OneCommand[Work, Removed]):
     """The flow of ``InternalAction.REMOVE_VNET``: past the point of no return, so repeated."""
 
     stage = "remove"
+    sends = RemoveVnet
     unseen = "The vnet was not seen gone."
     hopeless = frozenset({Category.PROTECTED})
     wakes = False
@@ -60,12 +56,7 @@ class RemoveVnetFlow(OneCommand[Work, Removed]):
 
     def reach(self, task: Work) -> tuple[str, Work] | None:
         """Let an agent of the zone do it."""
-        return vnet_places.reach(self._cloud, task)
-
-    def command(self, task: Work) -> RemoveVnet:
-        """Return what removes the vnet and applies that."""
-        plan = task.operation.planned(VnetPlan)
-        return RemoveVnet(*self.about(task), vnet=plan.vnet, zone=plan.zone)
+        return vnet_places.reach(self._cloud, task, task.operation.ordered(RemoveVnet).zone)
 
     def succeeded(self, task: Work, outcome: Removed) -> bool:
         """Return whether it was seen gone."""

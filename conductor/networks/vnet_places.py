@@ -6,7 +6,7 @@ import dataclasses
 
 from conductor.cloud import Cloud
 from conductor.engine.stages import W
-from conductor.plans import Place, VnetPlan
+from conductor.plans import Place, Plan
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import vnets
 from conductor.store.transactions import Transaction
@@ -25,19 +25,19 @@ def of_vnet(connection: Transaction, cloud: Cloud, cluster: str, zone: str) -> P
     return Place(cluster=cluster)
 
 
-def reach(cloud: Cloud, task: W) -> tuple[str, W] | None:
+def reach(cloud: Cloud, task: W, zone: str) -> tuple[str, W] | None:
     """Give the lease to the worker of the plan's place, or of another one of the zone.
 
     Return it and the task, whose plan names the place: its agent alone is believed. None: no agent
     answers.
     """
-    operation, plan = task.operation, task.operation.planned(VnetPlan)
+    operation, plan = task.operation, task.operation.plan
     worker = None if plan.target.host is None else cloud.take_to(operation, plan.target.host)
     if worker is not None:
         return worker, task
 
-    def work(connection: Transaction) -> VnetPlan:
-        where = of_vnet(connection, cloud, str(plan.target.cluster), plan.zone)
+    def work(connection: Transaction) -> Plan:
+        where = of_vnet(connection, cloud, str(plan.target.cluster), zone)
         changed = dataclasses.replace(plan, target=where)
         if where.host is not None:
             ledger.save(connection, operation.id, plan=changed)

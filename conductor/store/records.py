@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from common.context import RequestContext
-from common.messages.commands import Placed
-from conductor.plans import Params, Plan
+from common.messages.commands import Command, Placed
+from common.resources.states import ResourceType
+from conductor.plans import CommandPlan, Params, Plan
 from db.records import OperationRecord, ServerRecord
 
 P = TypeVar("P", bound=Plan)
 A = TypeVar("A", bound=Params)
+C = TypeVar("C", bound=Command)
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,13 @@ class Operation(OperationRecord):
         if not isinstance(self.plan, kind):
             raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
         return self.plan
+
+    def ordered(self, kind: type[C]) -> C:
+        """Return the plan's command, which must be of this kind."""
+        command = self.planned(CommandPlan).command
+        if not isinstance(command, kind):
+            raise TypeError(f"operation {self.id}, {self.action}, has no {kind.__name__}")
+        return command
 
     def asked(self, kind: type[A]) -> A:
         """Return what was asked, which must be of this kind: that of the action."""

@@ -13,6 +13,7 @@ from typing import Any
 from common import clock
 from common.context import RequestContext
 from common.errors import Invalid, NotFound
+from common.messages.commands import MakeVolume
 from common.messages.reports import Category, Failure, VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import VolumeAction, VolumeStatus
@@ -92,7 +93,9 @@ def _placeless(
     """Write a volume that there is no place for, in error, with its operation; return its id."""
     values = {"status": VolumeStatus.ERROR, "fault": why}
     volume_id = write(connection, ctxt, new, found, type_, **values)
-    item = _item(cloud, volume_id, new.project_id, VolumePlan(size_gib=new.size_gib))
+    item = _item(
+        cloud, volume_id, new.project_id, VolumePlan(command=MakeVolume(size_gib=new.size_gib))
+    )
     operation = start.begin_later(connection, ctxt, item)
     failure = Failure(Category.NO_VALID_HOST, why, owner_message=_owner_message(found, why))
     close.close_failed(connection, operation, failure)
@@ -152,20 +155,14 @@ def make(
 
 def _plan(new: NewVolume, found: sources.Found, place: backends.Backend, vmid: int) -> VolumePlan:
     where = Place(place.host, None, place.cluster, place.node, vmid)
-    source = found.source(place.cluster)
-    storage, backup = place.storage.name, new.backup_id
-    return VolumePlan(where, storage, new.size_gib, source=source, backup_id=backup)
+    source, storage = found.source(place.cluster), place.storage.name
+    command = MakeVolume(size_gib=new.size_gib, storage=storage, source=source)
+    return VolumePlan(where, command, backup_id=new.backup_id)
 
 
 def _item(cloud: Cloud, volume_id: str, project_id: str, plan: VolumePlan) -> NewOperation:
-    return start.new(
-        cloud,
-        VolumeAction.CREATE,
-        volume_id,
-        project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=plan,
-    )
+    resource = (ResourceType.VOLUME, volume_id)
+    return start.new(cloud, VolumeAction.CREATE, resource, project_id, plan)
 
 
 def _where(place: backends.Backend, vmid: int) -> dict[str, Any]:
@@ -256,7 +253,7 @@ class CreateVolumeFlow(MakingVolume):
         volumes.change(connection, row.id, launched_at=clock.utcnow(), **values)
         if row.status == VolumeStatus.DELETING:
             # It was deleted while it was made.
-            self._remove(connection, end.operation, gone=True)
+            self._remove(connection, end.operation)
             self.wake_after(connection)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
@@ -272,7 +269,7 @@ class CreateVolumeFlow(MakingVolume):
             volumes.change(connection, row.id, status=VolumeStatus.ERROR, fault=fault)
             build_waiting_for_volume.wake(connection, row.id)
         if not end.outcome.gone:
-            self._remove(connection, operation, gone=deleted)
+            self._remove(connection, operation)
             return
         target = operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
@@ -285,8 +282,6 @@ class CreateVolumeFlow(MakingVolume):
         """Have it be in error."""
         return uncertain.restored_volume
 
-    def _remove(self, connection: Transaction, operation: Operation, *, gone: bool) -> None:
+    def _remove(self, connection: Transaction, operation: Operation) -> None:
         row = volumes.locked(connection, operation.resource_id, None)
-        remove_volume.begin(
-            connection, self._cloud, operation.ctxt, row, operation.plan.target, gone=gone
-        )
+        remove_volume.begin(connection, self._cloud, operation.ctxt, row, operation.plan.target)

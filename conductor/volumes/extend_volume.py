@@ -52,14 +52,9 @@ def begin(
     more = {"gigabytes": size_gib - row.size_gib}
     volume_quotas.take(connection, row.project_id, cloud.conf, more, name, size_gib)
     where = remove_volume.place_of(row)
-    item = start.new(
-        cloud,
-        VolumeAction.EXTEND,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=VolumePlan(where, row.storage, size_gib, row.size_gib, row.volid),
-    )
+    plan = VolumePlan(where, GrowVolume(volid=str(row.volid), size_gib=size_gib), row.size_gib)
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.EXTEND, resource, row.project_id, plan)
     operation = start.begin_now(connection, cloud, ctxt, item)
     volumes.change(connection, row.id, size_gib=size_gib)
     return operation
@@ -113,10 +108,7 @@ class ExtendVolumeFlow(OneCommand[Extending, VolumeSeen]):
 
     def command(self, task: Extending) -> GrowVolume:
         """Return what grows it."""
-        plan = task.operation.planned(VolumePlan)
-        return GrowVolume(
-            *self.about(task), volid=str(plan.volid), size_gib=plan.size_gib, user=task.user
-        )
+        return self.planned(task, GrowVolume, user=task.user)
 
     def lock(self, connection: Transaction, task: Extending) -> Any:
         """Lock the volume."""
@@ -128,8 +120,8 @@ class ExtendVolumeFlow(OneCommand[Extending, VolumeSeen]):
         attached = attachments.of_volume(connection, operation.resource_id)
         if attached is not None:
             server = servers.get(connection, attached.server_uuid)
-            action = InternalAction.EXTEND_VOLUME
-            done.record(connection, self._cloud, operation.ctxt, server, action)
+            event = (InternalAction.EXTEND_VOLUME, "compute_extend_volume")
+            done.record(connection, self._cloud, operation.ctxt, server, *event)
         if row is not None:
             # Its server was deleted while it grew, and the volume is with that.
             remove_volume.after_snapshots(connection, self._cloud, row)

@@ -53,9 +53,7 @@ def content_of(
         volume_id=row.id,
         image_id=image_id,
         image_metadata=found.image_metadata or {},
-        storage=row.storage,
-        size_gib=row.size_gib,
-        source=source,
+        make=MakeVolume(size_gib=row.size_gib, storage=row.storage, source=source),
     )
     return content, found
 
@@ -83,14 +81,9 @@ def begin(
     place = _place(connection, cloud, row, found)
     vmid = vmids.reserve(connection, row.cluster, None, None)
     where = Place(place.host, None, place.cluster, place.node, vmid)
-    item = start.new(
-        cloud,
-        VolumeAction.REIMAGE,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=ReimagePlan(where, dataclasses.replace(content, place=where)),
-    )
+    plan = ReimagePlan(where, dataclasses.replace(content, place=where))
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.REIMAGE, resource, row.project_id, plan)
     return start.begin_now(connection, cloud, ctxt, item)
 
 
@@ -163,17 +156,13 @@ def drop(
 def command(operation: Operation, content: NewContent) -> MakeVolume:
     """Return the command that makes the new holder; it may be sent again."""
     place = content.place
-    return MakeVolume(
-        *operation.about(
-            Placed(str(place.host), str(place.cluster), str(place.node), int(place.vmid or 0)),
-            operation.deadline or clock.utcnow(),
-            (ResourceType.VOLUME, content.volume_id),
-        ),
-        size_gib=content.size_gib,
-        storage=content.storage,
-        source=content.source,
-        project_id=str(operation.project_id),
+    about = operation.about(
+        Placed(str(place.host), str(place.cluster), str(place.node), int(place.vmid or 0)),
+        operation.deadline or clock.utcnow(),
+        (ResourceType.VOLUME, content.volume_id),
     )
+    make = dataclasses.replace(content.make, project_id=str(operation.project_id))
+    return make.begun(*about)
 
 
 class ReimageVolumeFlow(MakingVolume):
@@ -216,4 +205,4 @@ class ReimageVolumeFlow(MakingVolume):
         drop(connection, self._cloud, str(operation.project_id), content)
         if row is not None and row.status == VolumeStatus.DELETING:
             where = remove_volume.place_of(row)
-            remove_volume.begin(connection, self._cloud, operation.ctxt, row, where, gone=True)
+            remove_volume.begin(connection, self._cloud, operation.ctxt, row, where)

@@ -63,7 +63,7 @@ def free_of_deleted(
         waits = row.status not in _ATTACHED
         if goes and not (waits and ledger.open_of(connection, row.id, ResourceType.VOLUME)):
             where = remove_volume.place_of(row)
-            remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
+            remove_volume.begin(connection, cloud, internal(), row, where)
             removed = True
     return removed
 
@@ -84,7 +84,7 @@ def discard(connection: Transaction, cloud: Cloud, row: Any) -> None:
     # An open create or cleanup operation reads the status at its end and deletes the record.
     if not working:
         where = remove_volume.place_of(row)
-        remove_volume.begin(connection, cloud, internal(), row, where, gone=True)
+        remove_volume.begin(connection, cloud, internal(), row, where)
 
 
 def set_error_of_abandoned(connection: Transaction, server: Server) -> None:

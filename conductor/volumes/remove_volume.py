@@ -37,14 +37,13 @@ def begin(
     row: Any,
     where: Place,
     *,
-    gone: bool,
     now: bool = False,
 ) -> Operation:
     """Write the removal of a volume that is locked, due at once.
 
     ``gone``: the record is deleted, too. ``now``: for ``cloud.start`` after the commit.
     """
-    plan = VolumePlan(where, str(row.storage or ""), row.size_gib, volid=row.volid, gone=gone)
+    plan = VolumePlan(where, RemoveVolume(volid=row.volid))
     return _begin(connection, cloud, ctxt, row.id, row.project_id, plan, now=now)
 
 
@@ -61,7 +60,7 @@ def begin_holder(
 
     ``users``: servers that may have named its disk.
     """
-    plan = VolumePlan(where, volid=volid, users=users)
+    plan = VolumePlan(where, RemoveVolume(volid=volid, users=users))
     return _begin(connection, cloud, internal(), volume_id, project_id, plan)
 
 
@@ -75,14 +74,8 @@ def _begin(
     *,
     now: bool = False,
 ) -> Operation:
-    item = start.new(
-        cloud,
-        VolumeAction.DELETE,
-        volume_id,
-        project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=plan,
-    )
+    resource = (ResourceType.VOLUME, volume_id)
+    item = start.new(cloud, VolumeAction.DELETE, resource, project_id, plan)
     if now:
         return start.begin_now(connection, cloud, ctxt, item)
     return start.begin_later(connection, ctxt, item)
@@ -94,7 +87,7 @@ def after_snapshots(connection: Transaction, cloud: Cloud, volume: Any) -> None:
         return
     if not ledger.open_of(connection, volume.id, ResourceType.VOLUME):
         where = place_of(volume)
-        begin(connection, cloud, internal(), volume, where, gone=True)
+        begin(connection, cloud, internal(), volume, where)
 
 
 class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand[Removed]):
@@ -106,12 +99,13 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand[Removed]):
 
     def command(self, task: VolumeWork) -> RemoveVolume:
         """Return what removes it."""
-        volid = task.operation.planned(VolumePlan).volid
-        return RemoveVolume(*self.about(task), volid=volid, users=_users(task))
+        users = (*last_users(task.volume), *task.operation.ordered(RemoveVolume).users)
+        return self.planned(task, RemoveVolume, users=users)
 
     def is_hopeless(self, task: VolumeWork, failure: Failure) -> bool:
         """Return whether another try can't help: servers may name its disk for a while yet."""
-        used = failure.category is Category.PROTECTED and task.operation.planned(VolumePlan).users
+        users = task.operation.ordered(RemoveVolume).users
+        used = failure.category is Category.PROTECTED and users
         return task.operation.attempt >= MOST_TRIES if used else super().is_hopeless(task, failure)
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, Removed]) -> None:
@@ -138,11 +132,6 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand[Removed]):
         if end.row is not None and end.row.vmid != end.operation.plan.target.vmid:
             after_snapshots(connection, self._cloud, end.row)
             self.wake_after(connection)
-
-
-def _users(task: VolumeWork) -> tuple[VolumeUser, ...]:
-    """Return the server that had it last, as the record says, and those that the plan has."""
-    return (*last_users(task.volume), *task.operation.planned(VolumePlan).users)
 
 
 def last_users(row: Any | None) -> tuple[VolumeUser, ...]:

@@ -82,14 +82,9 @@ def _operation(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, type_: Any
 ) -> Operation:
     where, storage = remove_volume.place_of(row), str(type_.storage)
-    item = start.new(
-        cloud,
-        VolumeAction.RETYPE,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=VolumePlan(where, storage, row.size_gib, volid=row.volid),
-    )
+    plan = VolumePlan(where, RetypeVolume(volid=str(row.volid), storage=storage))
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.RETYPE, resource, row.project_id, plan)
     return start.begin_later(connection, ctxt, item)
 
 
@@ -152,14 +147,8 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork, VolumeSeen], VolumeCommand[Vol
 
     def command(self, task: VolumeWork) -> RetypeVolume:
         """Return what moves it, or settles where it is."""
-        plan = task.operation.planned(VolumePlan)
-        return RetypeVolume(
-            *self.about(task),
-            volid=str(plan.volid),
-            storage=plan.storage,
-            users=remove_volume.last_users(task.volume),
-            settle=task.unwinding,
-        )
+        users = remove_volume.last_users(task.volume)
+        return self.planned(task, RetypeVolume, users=users, settle=task.unwinding)
 
     def succeeded(self, task: VolumeWork, outcome: VolumeSeen) -> bool:
         """Return whether an agent has said where it is."""
@@ -185,14 +174,14 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork, VolumeSeen], VolumeCommand[Vol
             if end.row is not None and not close.has_ended(connection, task.operation):
                 _write_moved(connection, end)
 
-        if End(task, None, outcome).made.volid != task.operation.planned(VolumePlan).volid:
+        if End(task, None, outcome).made.volid != task.operation.ordered(RetypeVolume).volid:
             self._cloud.store.run(keep)
         return True
 
     def write_undone(self, connection: Transaction, task: VolumeWork, row: Any) -> None:
         """End with the volume where it was; or done, as it was moved after all."""
         operation = task.operation
-        if row is None or row.volid == operation.planned(VolumePlan).volid:
+        if row is None or row.volid == operation.ordered(RetypeVolume).volid:
             super().write_undone(connection, task, row)
             return
         ledger.close(connection, operation.id, OperationState.DONE)

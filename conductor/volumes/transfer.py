@@ -152,6 +152,6 @@ def _write_down(
     project_id: str,
 ) -> None:
     """Write an operation of the project that has ended well."""
-    item = start.new(cloud, action, volume_id, project_id, resource_type=ResourceType.VOLUME)
+    item = start.new(cloud, action, (ResourceType.VOLUME, volume_id), project_id)
     operation = ledger.insert(connection, ctxt, [item])[0]
     ledger.close(connection, operation.id, OperationState.DONE)

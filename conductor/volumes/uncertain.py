@@ -6,10 +6,10 @@ the owner deletes the resource. See ``conductor.engine.overslept``.
 
 from __future__ import annotations
 
+from common.messages.commands import Copy
 from common.resources.volumes import BackupStatus, SnapshotStatus, VolumeAction
 from conductor.engine import overslept
 from conductor.engine.stages import Work
-from conductor.plans import UploadVolumePlan
 from conductor.store.images import uploads
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import backups, snapshots, volumes
@@ -36,7 +36,7 @@ def restored_volume(connection: Transaction, task: Work) -> None:
 def uploaded_volume(connection: Transaction, task: Work) -> None:
     """As ``volume``, for a volume uploaded as an image, which can be deleted."""
     volume(connection, task)
-    uploads.kill(connection, task.operation.planned(UploadVolumePlan).image_id)
+    uploads.kill(connection, task.operation.ordered(Copy).image_id)
 
 
 def snapshot(connection: Transaction, task: Work) -> None:

@@ -71,21 +71,13 @@ def begin(
         protected=asked.protected,
     )
     where = Place(row.host, None, row.cluster, row.node)
-    item = start.new(
-        cloud,
-        VolumeAction.UPLOAD,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=UploadVolumePlan(
-            where,
-            image_id=image_id,
-            name=asked.name,
-            disk_format=asked.disk_format,
-            source_vmid=row.vmid,
-            volid=row.volid,
-        ),
+    plan = UploadVolumePlan(
+        where,
+        Copy(source_vmid=row.vmid, image_id=image_id, image_name=asked.name, volid=row.volid),
+        disk_format=asked.disk_format,
     )
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.UPLOAD, resource, row.project_id, plan)
     start.begin_later(connection, ctxt, item)
     volumes.show_begun(connection, row, VolumeAction.UPLOAD)
     return image_id
@@ -104,6 +96,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
     """The flow of ``VolumeAction.UPLOAD``."""
 
     stage = "copy"
+    sends = Copy
     unseen = "The agent says nothing of a copy."
     late = "The image was not made in time."
 
@@ -125,25 +118,14 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
         shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
         home = ImageHome(str(target.cluster), facts.vm_storage, str(target.node), shared)
         plan = dataclasses.replace(
-            plan, target=dataclasses.replace(target, vmid=vmid), storage=facts.vm_storage
+            plan.with_fields(storage=facts.vm_storage),
+            target=dataclasses.replace(target, vmid=vmid),
         )
         leases.advance(connection, operation, plan, "copy", self._cloud.name)
         # After it was compared and set: another conductor may have gone on already.
-        server_images.save(connection, plan.image_id, home, vmid)
+        server_images.save(connection, operation.ordered(Copy).image_id, home, vmid)
         now = task.at("copy")
         return dataclasses.replace(now, operation=dataclasses.replace(now.operation, plan=plan))
-
-    def command(self, task: VolumeWork) -> Copy:
-        """Return what copies the volume into the template."""
-        plan = task.operation.planned(UploadVolumePlan)
-        return Copy(
-            *self.about(task),
-            source_vmid=plan.source_vmid,
-            storage=plan.storage,
-            image_id=plan.image_id,
-            image_name=plan.name,
-            volid=plan.volid,
-        )
 
     def succeeded(self, task: VolumeWork, outcome: Copied) -> bool:
         """Return whether there is a copy."""
@@ -155,9 +137,9 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
         if copied is None:
             raise ValueError(f"the outcome of operation {end.operation.id} has no copy")
         copied = dataclasses.replace(copied, disk_format=plan.disk_format)
-        cluster = str(plan.target.cluster)
-        if not server_images.activate(connection, plan.image_id, cluster, copied):
-            remove_image.drop(connection, self._cloud, plan.image_id)
+        cluster, image_id = str(plan.target.cluster), end.operation.ordered(Copy).image_id
+        if not server_images.activate(connection, image_id, cluster, copied):
+            remove_image.drop(connection, self._cloud, image_id)
         if end.row is not None:
             volumes.end(connection, end.row, VolumeAction.UPLOAD, ok=True)
 
@@ -168,7 +150,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
         return uncertain.uploaded_volume
 
     def _remove(self, connection: Transaction, task: VolumeWork, _: Failure | None) -> VolumeWork:
-        image_id = task.operation.planned(UploadVolumePlan).image_id
+        image_id = task.operation.ordered(Copy).image_id
         remove_image.drop(connection, self._cloud, image_id)
         return task
 

@@ -11,7 +11,6 @@ from common.resources.volumes import VolumeStatus
 from conductor.cloud import placed
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Out, Work
-from conductor.plans import VolumePlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import volumes
@@ -54,15 +53,9 @@ class MakingVolume(VolumeCommand[VolumeMade]):
 
     def command(self, task: VolumeWork) -> MakeVolume:
         """Return what makes it."""
-        plan = task.operation.planned(VolumePlan)
-        return MakeVolume(
-            *self.about(task),
-            name="" if task.volume is None else task.volume.name,
-            size_gib=plan.size_gib,
-            storage=plan.storage,
-            source=plan.source,
-            project_id=str(task.operation.project_id),
-        )
+        name = "" if task.volume is None else task.volume.name
+        project_id = str(task.operation.project_id)
+        return self.planned(task, MakeVolume, name=name, project_id=project_id)
 
     def succeeded(self, task: VolumeWork, outcome: VolumeMade) -> bool:
         """Return whether it was seen there."""

@@ -79,9 +79,7 @@ class VolumeEndpoint:
             if ledger.open_of(connection, row.id, ResourceType.VOLUME):
                 return None
             where = remove_volume.place_of(row)
-            return remove_volume.begin(
-                connection, self._cloud, ctxt, row, where, gone=True, now=True
-            )
+            return remove_volume.begin(connection, self._cloud, ctxt, row, where, now=True)
 
         operation = self._with(ctxt, volume_id, work)
         if operation is None:

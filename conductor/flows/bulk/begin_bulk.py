@@ -118,5 +118,5 @@ def _insert(
 ) -> Operation:
     kind = ResourceType.HOST if action == InternalAction.DRAIN else ResourceType.CLOUD
     project = str(ctxt.project_id or "")
-    item = start.new(cloud, action, of, project, plan=plan, resource_type=kind)
+    item = start.new(cloud, action, (kind, of), project, plan)
     return ledger.insert(connection, ctxt, [item])[0]

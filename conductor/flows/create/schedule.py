@@ -291,7 +291,7 @@ class Placing:
             operation.planned(CreatePlan),
             target=Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid),
             worker=worker,
-            storage=facts.vm_storage,
+            storage=facts.vm_storage or None,
             alternates=decision.alternates,
         )
         ledger.record_decision(connection, operation, decision)

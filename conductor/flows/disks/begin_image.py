@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from common import ids
 from common.context import RequestContext
 from common.guest.hardware import ROOT_BUS
+from common.messages.commands import Copy
 from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
@@ -75,9 +76,12 @@ def _accept(
         _insert(connection, ctxt, server, image_id, asked)
     plan = ImagePlan(
         _here(connection, server),
-        image_id=image_id or "",
-        name=asked.name,
-        source_vmid=server.vmid or 0,
+        Copy(
+            source_vmid=server.vmid or 0,
+            image_id=image_id or "",
+            image_name=asked.name,
+            backup=asked.backup_type is not None,
+        ),
         backup_type=asked.backup_type or "",
         rotation=asked.rotation,
     )

@@ -13,6 +13,7 @@ from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
 from common.resources import locks
 from common.resources.states import ACTIONS, VmState
 from common.resources.volumes import VolumeStatus
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -78,13 +79,14 @@ class RebuildAcceptance:
             was=server.vm_state,
             former={name: getattr(server, name) for name in MADE_OF},
         )
+        resource = (ResourceType.SERVER, server.uuid)
         item = start.new(
             self._cloud,
             "rebuild",
-            server.uuid,
+            resource,
             server.project_id,
-            plan=plan,
-            params=SwapParams(request.admin_password, request.files),
+            plan,
+            params=SwapParams(admin_password=request.admin_password, files=request.files),
         )
         operation = ledger.insert(connection, ctxt, [item])[0]
         transitions.move(

@@ -6,6 +6,7 @@ from common.context import RequestContext
 from common.errors import Conflict
 from common.resources import locks
 from common.resources.states import ACTIONS, VmState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -41,13 +42,14 @@ class RescueAcceptance:
             # A migration that was still open when the server became ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)
+            resource = (ResourceType.SERVER, server.uuid)
             item = start.new(
                 self._cloud,
                 "rescue",
-                server.uuid,
+                resource,
                 server.project_id,
-                plan=plan,
-                params=SwapParams(admin_password),
+                plan,
+                params=SwapParams(admin_password=admin_password),
             )
             operation = ledger.insert(connection, ctxt, [item])[0]
             transitions.move(

@@ -23,17 +23,13 @@ class Parking:
         """Send a command to its host, or ``there``; return whether there was an agent for it."""
         operation, server = task.operation, task.server
         where = there or Place(server.host, None, server.cluster, server.node, server.vmid)
-        worker = self._cloud.take_to(operation, str(where.host))
-        if worker is None:
-            return False
         late = move_command.until(task, self._cloud.conf.conductor.action_timeout_seconds)
         command = Power(
             *operation.about(move_command.placed(where), late),
             action,
             operation.started_at,
         )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-        return True
+        return self._cloud.send(operation, command)
 
     def _hold(self, task: Task, amounts: dict[str, int]) -> bool:
         """Hold exactly this of the server's host. Raises Unavailable."""

@@ -78,8 +78,8 @@ class RootVolume:
         home = image_source.home(connection, content.image_id, task.server.cluster)
         return (
             VolumeNeed(
-                content.storage,
-                gib=content.size_gib,
+                content.make.storage,
+                gib=content.make.size_gib,
                 image_id=content.image_id,
                 home=home,
             ),
@@ -101,12 +101,9 @@ class RootVolume:
     def send(self, task: Task) -> bool:
         """Have an agent make the new holder; return whether there is one."""
         operation, content = task.operation, _content(task)
-        worker = self._cloud.take_to(operation, str(task.server.host))
-        if worker is None or content is None:
-            return False
-        command = reimage.command(operation, content)
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-        return True
+        return content is not None and self._cloud.send(
+            operation, reimage.command(operation, content)
+        )
 
     def made(self, task: Task, made: MadeVolume) -> Task:
         """Store what the new content is called, and that the VM is to name it."""

@@ -10,7 +10,7 @@ import dataclasses
 
 from common import clock
 from common.log import logger
-from common.messages.commands import Copy, Placed
+from common.messages.commands import Copy
 from common.messages.reports import Category, Copied, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.states import ACTIONS, OperationState, VmState
@@ -55,7 +55,7 @@ class ServerImageFlow:
     def _reserve(self, task: Task) -> Task | None:
         """Reserve the template's VMID. Raises BandExhausted to be tried again later."""
         plan = task.operation.planned(ImagePlan)
-        if not plan.image_id:
+        if not task.operation.ordered(Copy).image_id:
             self._done(task, None)
             return None
         return self._cloud.store.run(lambda c: self._save(c, task, plan))
@@ -67,9 +67,8 @@ class ServerImageFlow:
         shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
         home = ImageHome(str(target.cluster), facts.vm_storage, str(target.node), shared)
         plan = dataclasses.replace(
-            plan,
+            plan.with_fields(storage=facts.vm_storage),
             target=dataclasses.replace(target, vmid=vmid),
-            storage=facts.vm_storage,
         )
         moved = transitions.move(
             connection,
@@ -80,32 +79,18 @@ class ServerImageFlow:
         )
         leases.advance(connection, operation, plan, "copy", self._cloud.name)
         # After both were compared and set: another conductor may have gone on already.
-        server_images.save(connection, plan.image_id, home, vmid)
+        server_images.save(connection, operation.ordered(Copy).image_id, home, vmid)
         now = dataclasses.replace(task.at("copy"), server=moved)
         return dataclasses.replace(now, operation=dataclasses.replace(now.operation, plan=plan))
 
     def _copy(self, task: Task) -> None:
         operation, where = task.operation, placed(task.operation)
-        plan = operation.planned(ImagePlan)
         if where is None:
             return
-        worker = self._cloud.take_to(operation, where.host)
-        if worker is None:
+        about = operation.about(where, operation.deadline or clock.utcnow())
+        if not self._cloud.send(operation, operation.ordered(Copy).begun(*about)):
             text = f"The agent of host {where.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
-            return
-        self._cloud.compute.execute(operation.ctxt, worker, self._command(task, where, plan))
-
-    def _command(self, task: Task, where: Placed, plan: ImagePlan) -> Copy:
-        operation = task.operation
-        return Copy(
-            *operation.about(where, operation.deadline or clock.utcnow()),
-            source_vmid=plan.source_vmid,
-            storage=plan.storage,
-            image_id=plan.image_id,
-            image_name=plan.name,
-            backup=bool(plan.backup_type),
-        )
 
     def _on_outcome(self, task: Task, outcome: Copied) -> None:
         """Take the agent's outcome: the image is active, another attempt, or it is removed."""
@@ -120,13 +105,14 @@ class ServerImageFlow:
     def _done(self, task: Task, copied: CopiedDisk | None) -> None:
         """End with the image active, and delete backups beyond those that are kept."""
         operation, plan = task.operation, task.operation.planned(ImagePlan)
+        image_id = operation.ordered(Copy).image_id
 
         def work(connection: Transaction) -> bool:
             cluster, kept = str(plan.target.cluster), True
             if copied is not None:
-                kept = server_images.activate(connection, plan.image_id, cluster, copied)
+                kept = server_images.activate(connection, image_id, cluster, copied)
             if not kept:
-                remove_image.drop(connection, self._cloud, plan.image_id)
+                remove_image.drop(connection, self._cloud, image_id)
             if plan.backup_type:
                 self._rotate(connection, task, plan)
             _back(connection, task)
@@ -134,9 +120,9 @@ class ServerImageFlow:
             return kept
 
         if self._cloud.store.run(work):
-            LOG.info("Image %s is active.", plan.image_id)
+            LOG.info("Image %s is active.", image_id)
         else:
-            LOG.info("Image %s was deleted while it was made.", plan.image_id)
+            LOG.info("Image %s was deleted while it was made.", image_id)
         self._cloud.wake()
 
     def _rotate(self, connection: Transaction, task: Task, plan: ImagePlan) -> None:
@@ -161,7 +147,7 @@ class ServerImageFlow:
         unwinding.begin(self._cloud, self.table(task.operation.action), task, failure)
 
     def _remove(self, connection: Transaction, task: Task, _: Failure | None) -> Task:
-        image_id = task.operation.planned(ImagePlan).image_id
+        image_id = task.operation.ordered(Copy).image_id
         if image_id:
             remove_image.drop(connection, self._cloud, image_id)
         return task
@@ -180,7 +166,7 @@ class ServerImageFlow:
             vm_state=VmState(task.server.vm_state),
             task_state=None,
         )
-        uploads.kill(connection, task.operation.planned(ImagePlan).image_id)
+        uploads.kill(connection, task.operation.ordered(Copy).image_id)
 
     def _on_superseded(self, task: Task) -> None:
         """End without an image: the server has another operation, such as a delete."""

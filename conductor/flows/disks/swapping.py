@@ -74,24 +74,26 @@ class Swapping(ABC):
         """Send the agent the swap; ``values`` are further fields of it."""
         operation, server = task.operation, task.server
         plan, asked = operation.planned(SwapPlan), operation.asked(SwapParams)
-        where, worker = placed(operation), self._cloud.take_to(operation, str(server.host))
-        if worker is None or where is None or operation.deadline is None:
+        fields = (
+            build_command.of_server(server)
+            | plan.parts()
+            | {
+                "config_drive": guest_data.config_drive(
+                    server, plan.nics, asked.admin_password, asked.files, self._tagged(server)
+                ),
+                "cloud": self._cloud.id,
+            }
+        )
+        where, deadline = placed(operation), operation.deadline
+        if (
+            where is None
+            or deadline is None
+            or not self._cloud.send(
+                operation, Swap(*operation.about(where, deadline), **(fields | values))
+            )
+        ):
             text = f"The agent of host {server.host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=server.host))
-            return
-        fields = build_command.of_server(server) | {
-            "image": plan.image,
-            "nics": plan.nics,
-            "config_drive": guest_data.config_drive(
-                server, plan.nics, asked.admin_password, asked.files, self._tagged(server)
-            ),
-            "cloud": self._cloud.id,
-        }
-        command = Swap(
-            *operation.about(where, operation.deadline),
-            **(fields | values),
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     def _tagged(self, server: Server) -> list[tuple[int, str, str]]:
         """Return what the config drive says of the volumes that their user has given a name."""
@@ -100,20 +102,13 @@ class Swapping(ABC):
 
     def _send_end(self, task: Task, *, keep: bool) -> None:
         """Send the agent the end of the swap; later if none answers."""
-        operation = task.operation
-        worker = self._cloud.take_to(operation, str(task.server.host))
-        where = placed(operation)
-        if worker is None or where is None:
+        operation, where = task.operation, placed(task.operation)
+        late = clock.after(self._cloud.conf.conductor.action_timeout_seconds)
+        running = operation.planned(SwapPlan).was != VmState.STOPPED
+        if where is None or not self._cloud.send(
+            operation, EndSwap(*operation.about(where, late), keep=keep, running=running)
+        ):
             self._cloud.wait(operation, backoff(operation.attempt))
-            return
-        command = EndSwap(
-            *operation.about(
-                where, clock.after(self._cloud.conf.conductor.action_timeout_seconds)
-            ),
-            keep=keep,
-            running=operation.planned(SwapPlan).was != VmState.STOPPED,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
 
     # --- failure
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from common import ids
 from common.context import RequestContext
+from common.messages.commands import Copy
 from common.resources.states import OperationState
 from common.resources.volumes import ROOT_SLOT, device
 from conductor.cloud import Cloud
@@ -72,7 +73,7 @@ def make(
     server_images.list_volumes(
         connection, image_id, asked.name, server.project_id, properties, least
     )
-    plan = ImagePlan(image_id=image_id, name=asked.name)
+    plan = ImagePlan(command=Copy(image_id=image_id, image_name=asked.name))
     operation = start.begin(connection, cloud, ctxt, server, "createImage", plan)
     ledger.close(connection, operation.id, OperationState.DONE)
     return image_id, tuple(begun)

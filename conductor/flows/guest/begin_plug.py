@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
-from common.messages.commands import Nic
+from common.messages.commands import Nic, Plug
 from common.resources import networks as choice
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.settling import Settling
 from conductor.flows import build_command
 from conductor.flows.guest import plugging
-from conductor.plans import PlugPlan
+from conductor.plans import CommandPlan
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks, user_ports
@@ -84,7 +84,7 @@ class PlugAcceptance:
             there = within.only(server.cluster)
             port = self._port(connection, server, network, asked, slot, there)
         nic = build_command.nic_on(network, port)
-        plan = PlugPlan(plugging.place(server), nic=nic, slot=slot)
+        plan = CommandPlan(plugging.place(server), Plug(nic=nic, slot=slot))
         begun = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
         return begun, port.id
 
@@ -183,15 +183,14 @@ class PlugAcceptance:
             second=port.second,
             more=port.more,
         )
-        plan = PlugPlan(plugging.place(server), nic=nic, slot=port.position)
+        plan = CommandPlan(plugging.place(server), Plug(nic=nic, slot=port.position))
         return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)
 
 
 def _leaving(connection: Transaction, server_uuid: str) -> set[str]:
     """Return the ports of a server that are being detached."""
     found = ledger.open_with(connection, server_uuid, DETACH)
-    nics = (operation.planned(PlugPlan).nic for operation in found)
-    return {nic.port_id for nic in nics if nic is not None}
+    return {operation.ordered(Plug).nic.port_id for operation in found}
 
 
 def _slot(ports: list[Port]) -> int:

@@ -10,13 +10,14 @@ from collections.abc import Iterable
 
 from common.context import RequestContext
 from common.errors import Conflict, Forbidden, Invalid, NotFound
-from common.messages.commands import Placed
+from common.messages.commands import Placed, PlugVolume
 from common.resources.states import PowerState, VmState
 from common.resources.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
+from common.volumes import serial
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.flows.guest import plugging
-from conductor.plans import PlugVolumePlan
+from conductor.plans import CommandPlan
 from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
@@ -81,14 +82,15 @@ class VolumeAcceptance:
             delete_on_termination=asked.delete_on_termination,
         )
         holder = Placed(row.host, row.cluster, row.node, row.vmid)
-        plan = PlugVolumePlan(
-            plugging.place(server),
+        command = PlugVolume(
             volume_id=row.id,
             volid=row.volid,
             holder=holder,
             slot=slot,
+            serial=serial(row.id),
             readonly=row.readonly or asked.mode == "ro",
         )
+        plan = CommandPlan(plugging.place(server), command)
         operation = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
         return operation, AttachedVolume(attachment_id, slot)
 
@@ -112,9 +114,10 @@ class VolumeAcceptance:
             )
         status_rules.begin(connection, row, DETACH)
         attachments.set_status(connection, volume_id, uuid, AttachStatus.DETACHING)
-        plan = PlugVolumePlan(
-            plugging.place(server), volume_id=row.id, volid=str(row.volid), slot=had.slot
+        command = PlugVolume(
+            volume_id=row.id, volid=str(row.volid), slot=had.slot, serial=serial(row.id)
         )
+        plan = CommandPlan(plugging.place(server), command)
         return plugging.begin(connection, self._cloud, ctxt, server, DETACH, UNPLUG, plan)
 
     def set_delete_on_termination(

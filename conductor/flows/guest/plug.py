@@ -16,7 +16,6 @@ from conductor.engine.stages import Task
 from conductor.flows import build_command, guest_data
 from conductor.flows.guest.begin_plug import ATTACH, DETACH, PLUG, UNPLUG
 from conductor.flows.guest.plugging import Attaching, Plugging, Unplugging
-from conductor.plans import PlugPlan
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
 from conductor.store.servers import servers
@@ -26,25 +25,17 @@ from conductor.store.transactions import Transaction
 class _Interface(Plugging[VmSeen]):
     """Sends the command about an interface."""
 
-    def reach(self, task: Task) -> tuple[str, Task] | None:
-        """See ``Plugging``; None also without an interface."""
-        return None if task.operation.planned(PlugPlan).nic is None else super().reach(task)
-
     def command(self, task: Task) -> Plug:
         """Return the command that plugs or unplugs it."""
-        server, plan = task.server, task.operation.planned(PlugPlan)
-        if plan.nic is None:
-            raise ValueError(f"operation {task.operation.id} has no interface")
-        wanted = None
-        if plan.nic.filtered:
+        server, wanted = task.server, None
+        if task.operation.ordered(Plug).nic.filtered:
             with self._cloud.store.read() as connection:
                 wanted = filters.wanted(connection, server.uuid)
         extra_specs = server.flavor.get("extra_specs") or {}
-        return Plug(
-            *self.about(task),
-            nic=plan.nic,
+        return self.planned(
+            task,
+            Plug,
             on=self.stage == PLUG and not task.unwinding,
-            slot=plan.slot,
             size=Size(server.vcpus, server.memory_mib, extra_specs),
             image_properties=server.image_properties,
             filter=wanted,
@@ -85,9 +76,9 @@ class DetachFlow(_Interface, Unplugging[VmSeen]):
 
     def has(self, connection: Transaction, task: Task) -> bool:
         """Return whether the server has the port."""
-        nic = task.operation.planned(PlugPlan).nic
+        nic = task.operation.ordered(Plug).nic
         mine = build_command.nics_of(connection, task.server.uuid)
-        return nic is not None and any(one.port_id == nic.port_id for one in mine)
+        return any(one.port_id == nic.port_id for one in mine)
 
 
 def _show_addresses(connection: Transaction, task: Task) -> None:
@@ -97,6 +88,5 @@ def _show_addresses(connection: Transaction, task: Task) -> None:
 
 
 def _delete_port(connection: Transaction, task: Task) -> None:
-    nic = task.operation.planned(PlugPlan).nic
-    if nic is not None:
-        networks.delete_port(connection, nic.port_id, task.server.uuid)
+    port_id = task.operation.ordered(Plug).nic.port_id
+    networks.delete_port(connection, port_id, task.server.uuid)

@@ -10,12 +10,11 @@ from typing import Any
 
 from common.messages.commands import PlugVolume
 from common.messages.reports import Failure, Plugged
-from common.resources.volumes import ATTACH, DETACH, SLOTS, AttachStatus, serial
+from common.resources.volumes import ATTACH, DETACH, SLOTS, AttachStatus
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.guest.begin_volume import PLUG, UNPLUG
 from conductor.flows.guest.plugging import Attaching, Plugging, Unplugging
-from conductor.plans import PlugVolumePlan
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, volumes
 
@@ -25,19 +24,9 @@ class _Volume(Plugging[Plugged]):
 
     def command(self, task: Task) -> PlugVolume:
         """Return the command that plugs or unplugs it."""
-        plan = task.operation.planned(PlugVolumePlan)
         on = self.stage == PLUG and not task.unwinding
-        return PlugVolume(
-            *self.about(task),
-            volume_id=plan.volume_id,
-            volid=plan.volid,
-            holder=plan.holder,
-            on=on,
-            slot=plan.slot,
-            others=self._others(task) if on else (),
-            serial=serial(plan.volume_id),
-            readonly=plan.readonly,
-        )
+        others = self._others(task) if on else ()
+        return self.planned(task, PlugVolume, on=on, others=others)
 
     def _others(self, task: Task) -> tuple[int, ...]:
         """Return the slots that no volume of the server has: its VM may have disks of its own."""
@@ -48,7 +37,7 @@ class _Volume(Plugging[Plugged]):
     def lock(self, connection: Transaction, task: Task) -> Any:
         """Lock the server, then the volume; return the volume's row, None if it is gone."""
         super().lock(connection, task)
-        return volumes.held(connection, task.operation.planned(PlugVolumePlan).volume_id)
+        return volumes.held(connection, task.operation.ordered(PlugVolume).volume_id)
 
 
 class AttachVolumeFlow(_Volume, Attaching[Plugged]):
@@ -94,7 +83,7 @@ class DetachVolumeFlow(_Volume, Unplugging[Plugged]):
 
     def has(self, connection: Transaction, task: Task) -> bool:
         """Return whether the server has the volume."""
-        found = attachments.of_volume(connection, task.operation.planned(PlugVolumePlan).volume_id)
+        found = attachments.of_volume(connection, task.operation.ordered(PlugVolume).volume_id)
         return found is not None and found.server_uuid == task.server.uuid
 
 

@@ -13,6 +13,7 @@ from common.messages.commands import Nic
 from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Step
 from common.resources.states import PowerState, TaskState, VmState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.flows import guest_data
@@ -69,13 +70,15 @@ class Acceptance:
         allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
         _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
         target = Place(facts.host, facts.uuid, asked.cluster, found.node, asked.vmid)
+        plan = Plan(target)
+        resource = (ResourceType.SERVER, uuid)
         new = start.new(
             self._cloud,
             "adopt",
-            uuid,
+            resource,
             asked.project_id,
+            plan,
             params=AdoptParams(found.smbios_uuid),
-            plan=Plan(target),
             quota=quota,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]

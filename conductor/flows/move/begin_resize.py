@@ -20,6 +20,7 @@ from common.messages.reports import Step
 from common.resources import local_disks, locks
 from common.resources.migrations import MigrationStatus, MigrationType
 from common.resources.states import ACTIONS, VmState
+from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -112,9 +113,8 @@ class ResizeAcceptance:
             old=dict(server.flavor),
             new=new,
         )
-        item = start.new(
-            self._cloud, "resize", server.uuid, server.project_id, plan=plan, quota=quota
-        )
+        resource = (ResourceType.SERVER, server.uuid)
+        item = start.new(self._cloud, "resize", resource, server.project_id, plan, quota=quota)
         operation = ledger.insert(connection, ctxt, [item])[0]
         larger = {
             "vcpus": max(server.vcpus, flavor.vcpus),

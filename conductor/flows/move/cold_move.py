@@ -161,17 +161,13 @@ class ColdMove:
 
     def _send_power(self, task: Task, where: Place, action: PowerAction) -> bool:
         operation = task.operation
-        worker = self._cloud.take_to(operation, str(where.host))
-        if worker is None:
-            return False
         late = move_command.until(task, self._cloud.conf.conductor.move_timeout_seconds)
         command = Power(
             *operation.about(move_command.placed(where), late),
             action,
             operation.started_at,
         )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
-        return True
+        return self._cloud.send(operation, command)
 
     def _after(
         self, command: type[Command], following: str

@@ -86,17 +86,20 @@ class ConfirmFlow(_SecondHalf):
         fitted = local_disks_of(plan.new)
         if fitted == local_disks_of(plan.old) and root_gib(plan.new) <= root_gib(plan.old):
             return task
-        worker = self._cloud.take_to(operation, str(plan.target.host))
-        where = placed(operation)
-        if worker is None or where is None or operation.deadline is None:
+        where, deadline = placed(operation), operation.deadline
+        if (
+            where is None
+            or deadline is None
+            or not self._cloud.send(
+                operation,
+                Grow(
+                    *operation.about(where, deadline),
+                    disk_gib=root_gib(plan.new),
+                    local_disks=fitted,
+                ),
+            )
+        ):
             self._no_agent(task)
-            return None
-        command = Grow(
-            *operation.about(where, operation.deadline),
-            disk_gib=root_gib(plan.new),
-            local_disks=fitted,
-        )
-        self._cloud.compute.execute(operation.ctxt, worker, command)
         return None
 
     def _grown(self, task: Task, outcome: VmSeen) -> Task | None:

@@ -33,9 +33,6 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
     no password and files: those are for the first boot and not stored.
     """
     operation, server = task.operation, task.server
-    worker = cloud.take_to(operation, str(source.host))
-    if worker is None:
-        return False
     with cloud.store.read() as connection:
         nics = build_command.nics_of(connection, server.uuid)
     command = Move(
@@ -44,5 +41,4 @@ def send(cloud: Cloud, task: Task, source: Place, target: Place, storage: str | 
         target_storage=storage,
         config_drive=guest_data.config_drive(server, nics, None),
     )
-    cloud.compute.execute(operation.ctxt, worker, command)
-    return True
+    return cloud.send(operation, command)

@@ -39,8 +39,7 @@ def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> boo
     """
     operation, plan = task.operation, task.operation.planned(ResizePlan)
     where = placed(operation)
-    worker = cloud.take_to(operation, str(plan.target.host))
-    if worker is None or where is None:
+    if where is None:
         return False
     new, old = _size(plan.new), _size(plan.old)
     late = clock.after(cloud.conf.conductor.action_timeout_seconds)
@@ -53,8 +52,7 @@ def send(cloud: Cloud, task: Task, *, forward: bool, starts: bool = True) -> boo
         running=starts and plan.was == VmState.ACTIVE,
         image_properties=task.server.image_properties,
     )
-    cloud.compute.execute(operation.ctxt, worker, command)
-    return True
+    return cloud.send(operation, command)
 
 
 def reach(cloud: Cloud, task: Task, stage: str) -> Task:

@@ -27,7 +27,7 @@ def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | Non
         changes = lock_changes(server, ctxt, reason)
         if changes is not None:
             servers.change(connection, server, changes)
-            done.record(connection, cloud, ctxt, server, InternalAction.LOCK)
+            done.record(connection, cloud, ctxt, server, InternalAction.LOCK, "api_lock")
         return changes is not None
 
     if cloud.store.run(work):
@@ -41,7 +41,7 @@ def unlock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, *, override: bo
         server = servers.alive(connection, server_uuid, scope(ctxt))
         check_unlock(server, ctxt, override=override)
         servers.change(connection, server, {"locked_by": None, "locked_reason": None})
-        done.record(connection, cloud, ctxt, server, InternalAction.UNLOCK)
+        done.record(connection, cloud, ctxt, server, InternalAction.UNLOCK, "api_unlock")
 
     cloud.store.run(work)
     LOG.info("Server %s is unlocked.", server_uuid)

@@ -12,7 +12,6 @@ from common.messages.reports import Category, Failure, Removed
 from conductor.engine.command_end import End
 from conductor.engine.stages import Task
 from conductor.flows.server_command import OfServer
-from conductor.plans import ReapPlan
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 
@@ -21,6 +20,7 @@ class Reap(OfServer[Removed]):
     """The flow of ``InternalAction.REAP``."""
 
     stage = "destroy"
+    sends = Destroy
     unseen = "Not everything was seen gone."
     late = "It did not end in time."
     hopeless = frozenset(Category)
@@ -29,27 +29,17 @@ class Reap(OfServer[Removed]):
     def do(self, task: Task) -> None:
         """Send the command, unless the record gave the place to the server since."""
         server, where = task.server, self.where(task)
-        plan = task.operation.planned(ReapPlan)
+        left_behind = task.operation.ordered(Destroy).left_behind
         alive = server.deleted_at is None
         its_vm = alive and (server.cluster, server.vmid) == (where.cluster, where.vmid)
         away = its_vm and server.node != where.node
-        if its_vm if plan.left_behind is None else not away:
+        if its_vm if left_behind is None else not away:
             text = "The record says that the VM is the server's."
-            if plan.left_behind is not None:
+            if left_behind is not None:
                 text = f"The record says no more that the VM is on another node than {where.node}."
             self.fail(task, Failure(Category.CONFIGURATION, text, host=where.host))
         else:
             super().do(task)
-
-    def command(self, task: Task) -> Destroy:
-        """Return what destroys it."""
-        plan = task.operation.planned(ReapPlan)
-        return Destroy(
-            *self.about(task),
-            drive_only=plan.drive_only,
-            stopped_on=plan.stopped_on,
-            left_behind=plan.left_behind,
-        )
 
     def on_no_agent(self, task: Task) -> None:
         """Wait for it until the deadline."""

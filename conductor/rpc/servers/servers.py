@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -40,8 +41,35 @@ class RequestedNetwork:
     """A port of the user's; then the network is its."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class FirstBoot:
+    """What the guest gets at the first boot from its disk, and nobody keeps."""
+
+    admin_password: str | None = field(default=None, repr=False)
+    files: tuple[GuestFile, ...] = ()
+    """Written by the guest, which has them from its config drive."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest(FirstBoot):
+    """What is asked of a build, beyond the server's record and its interfaces."""
+
+    force_host: str | None = None
+    """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""
+    least_memory_mib: int = 0
+    """The image's minimum disk and memory."""
+    least_disk_gib: int = 0
+    image_home: ImageHome | None = None
+    """Of a server's image; None: import storages have it."""
+    min_count: int = 1
+
+    def of_build(self) -> dict[str, Any]:
+        """Return these fields alone."""
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(BuildRequest)}
+
+
 @dataclass(frozen=True)
-class CreateServers:
+class CreateServers(BuildRequest):
     """A ``POST /servers``: one to many servers that differ in name and address only."""
 
     name: str
@@ -49,12 +77,6 @@ class CreateServers:
     image_id: str
     """As the servers show it; empty: they boot from a volume, and no image was named."""
     image_properties: Mapping[str, str] = field(default_factory=dict)
-    least_memory_mib: int = 0
-    """The image's minimum disk and memory."""
-    least_disk_gib: int = 0
-    image_home: ImageHome | None = None
-    """Of a server's image; None: import storages have it."""
-    min_count: int = 1
     max_count: int = 1
     networks: tuple[RequestedNetwork, ...] = ()
     auto_network: bool = False
@@ -76,13 +98,8 @@ class CreateServers:
     access_ip_v4: str | None = None
     access_ip_v6: str | None = None
     availability_zone: str | None = None
-    force_host: str | None = None
-    """``ZONE:HOST``, or ``host`` of microversion 2.74: an administrator's choice."""
     security_groups: tuple[str, ...] = ()
     scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
-    admin_password: str | None = None
-    files: tuple[GuestFile, ...] = ()
-    """For the guest, by its config drive."""
     server_group: str | None = None
     """UUID of the group that the servers join."""
     any_address: bool = False
@@ -103,15 +120,13 @@ class CreateServers:
 
 
 @dataclass(frozen=True)
-class RebuildServer:
+class RebuildServer(FirstBoot):
     """A server that gets a new disk, made from an image."""
 
     image_id: str
     image_properties: Mapping[str, str] = field(default_factory=dict)
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Other columns of the server that change with it."""
-    admin_password: str | None = field(default=None, repr=False)
-    files: tuple[GuestFile, ...] = ()
     reimages: bool = False
     """Whether a root disk that is a volume gets the image, too; else it is left unchanged."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from common.messages.commands import PlugVolume
 from common.resources.states import OPEN_STATES, ResourceType
 from common.resources.volumes import ATTACH, DETACH
-from conductor.plans import PlugVolumePlan, RebuildPlan
+from conductor.plans import CommandPlan, RebuildPlan
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.volumes import attachments
@@ -43,8 +44,8 @@ def _is_in_operation_of_server(connection: sa.Connection, volume_id: str) -> boo
 def _concerns(operation: Operation, volume_id: str) -> bool:
     """Return whether an operation on a server that has a volume changes that. Pure."""
     plan = operation.plan
-    if isinstance(plan, PlugVolumePlan):
-        return plan.volume_id == volume_id
+    if isinstance(plan, CommandPlan) and isinstance(plan.command, PlugVolume):
+        return plan.command.volume_id == volume_id
     if isinstance(plan, RebuildPlan):
         return plan.content is not None and plan.content.volume_id == volume_id
     return True

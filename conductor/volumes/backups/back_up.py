@@ -42,14 +42,10 @@ def begin(
     place |= {"storage": storage.name, "shared": storage.shared}
     backup_id = backups.insert(connection, row, new, str(ctxt.user_id), **place)
     where = remove_volume.place_of(row)
-    item = start.new(
-        cloud,
-        VolumeAction.BACK_UP,
-        backup_id,
-        row.project_id,
-        resource_type=ResourceType.BACKUP,
-        plan=BackupPlan(where, row.id, str(row.volid), storage.name),
-    )
+    command = BackUpVolume(backup_id=backup_id, volid=str(row.volid), storage=storage.name)
+    plan = BackupPlan(where, command, row.id)
+    resource = (ResourceType.BACKUP, backup_id)
+    item = start.new(cloud, VolumeAction.BACK_UP, resource, row.project_id, plan)
     start.begin_later(connection, ctxt, item)
     return backup_id
 
@@ -96,13 +92,7 @@ class BackUpFlow(BackupCommand[VolumeMade]):
 
     def command(self, task: BackupWork) -> BackUpVolume:
         """Return what has the archive made."""
-        plan = task.plan
-        return BackUpVolume(
-            *self.about(task, (ResourceType.VOLUME, plan.volume_id)),
-            backup_id=task.operation.resource_id,
-            volid=plan.volid,
-            storage=plan.storage,
-        )
+        return self.planned(task, BackUpVolume, (ResourceType.VOLUME, task.plan.volume_id))
 
     def succeeded(self, task: BackupWork, outcome: VolumeMade) -> bool:
         """Return whether the archive is there."""

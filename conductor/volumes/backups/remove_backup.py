@@ -11,7 +11,7 @@ from typing import Any
 
 from common.context import RequestContext, internal
 from common.errors import Invalid
-from common.messages.commands import RemoveBackup
+from common.messages.commands import BackUpVolume, RemoveBackup
 from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import DELETABLE_BACKUPS, BackupStatus, VolumeAction
@@ -48,16 +48,18 @@ def begin(
     host, node = (row.host, row.node) if at is None else (at.host, at.node)
     plan = BackupPlan(
         Place(host, None, row.cluster, node, row.vmid),
-        volume_id=row.volume_id,
-        storage=str(row.storage),
-        archive=row.archive,
+        RemoveBackup(storage=str(row.storage), archive=row.archive),
+        row.volume_id,
     )
     _begin(connection, cloud, ctxt, row.id, row.project_id, plan)
 
 
 def begin_again(connection: Transaction, cloud: Cloud, operation: Operation) -> None:
     """Write the removal of what an operation left of its backup, without its record."""
-    plan = dataclasses.replace(operation.planned(BackupPlan), archive=None, gone=False)
+    plan = operation.planned(BackupPlan)
+    storage = operation.ordered(BackUpVolume).storage
+    command = RemoveBackup(storage=storage, volume_id=plan.volume_id)
+    plan = dataclasses.replace(plan, command=command, gone=False)
     project = str(operation.project_id)
     _begin(connection, cloud, internal(), operation.resource_id, project, plan)
 
@@ -70,14 +72,8 @@ def _begin(
     project_id: str,
     plan: BackupPlan,
 ) -> None:
-    item = start.new(
-        cloud,
-        VolumeAction.DELETE_BACKUP,
-        backup_id,
-        project_id,
-        resource_type=ResourceType.BACKUP,
-        plan=plan,
-    )
+    resource = (ResourceType.BACKUP, backup_id)
+    item = start.new(cloud, VolumeAction.DELETE_BACKUP, resource, project_id, plan)
     start.begin_later(connection, ctxt, item)
 
 
@@ -85,18 +81,9 @@ class RemoveBackupFlow(Removal[BackupWork], BackupCommand[Removed]):
     """The flow of ``VolumeAction.DELETE_BACKUP``."""
 
     stage = "remove"
+    sends = RemoveBackup
     unseen = "The archive was not seen gone."
     wakes = False
-
-    def command(self, task: BackupWork) -> RemoveBackup:
-        """Return what removes the archive."""
-        plan = task.plan
-        return RemoveBackup(
-            *self.about(task),
-            storage=plan.storage,
-            archive=plan.archive,
-            volume_id=None if plan.gone else plan.volume_id,
-        )
 
     def lock(self, connection: Transaction, task: BackupWork) -> Any:
         """Lock the volume, if it is parked before, then the backup; return both rows."""

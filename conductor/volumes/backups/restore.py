@@ -11,7 +11,7 @@ from typing import Any
 
 from common.context import RequestContext, internal
 from common.errors import Invalid
-from common.messages.commands import VolumeSource
+from common.messages.commands import MakeVolume, RemoveVolume, VolumeSource
 from common.messages.reports import VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import BackupStatus, VolumeAction, VolumeStatus
@@ -49,20 +49,17 @@ def begin(
         vmid = vmids.reserve(connection, volume.cluster, None, None)
     except BandExhausted as error:
         raise Invalid(f"Invalid volume: {error.message}") from error
-    item = start.new(
-        cloud,
-        VolumeAction.RESTORE,
-        volume.id,
-        volume.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=VolumePlan(
-            Place(volume.host, None, volume.cluster, volume.node, vmid),
-            volume.storage,
-            volume.size_gib,
+    plan = VolumePlan(
+        Place(volume.host, None, volume.cluster, volume.node, vmid),
+        MakeVolume(
+            size_gib=volume.size_gib,
+            storage=volume.storage,
             source=VolumeSource(row.archive, archive=True),
-            backup_id=row.id,
         ),
+        backup_id=row.id,
     )
+    resource = (ResourceType.VOLUME, volume.id)
+    item = start.new(cloud, VolumeAction.RESTORE, resource, volume.project_id, plan)
     start.begin_later(connection, ctxt, item)
     backups.change(connection, row.id, status=BackupStatus.RESTORING)
 
@@ -132,7 +129,7 @@ class RestoreFlow(MakingVolume):
         if row is not None and row.status == VolumeStatus.DELETING:
             # It was deleted by force while it was restored.
             where = remove_volume.place_of(row)
-            remove_volume.begin(connection, self._cloud, internal(), row, where, gone=True)
+            remove_volume.begin(connection, self._cloud, internal(), row, where)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
         """Have the volume be in error, and the backup be available."""
@@ -142,12 +139,9 @@ class RestoreFlow(MakingVolume):
         self, connection: Transaction, operation: Operation, where: Place, volid: str | None
     ) -> None:
         """Write the removal of a holder that the volume's record doesn't name."""
+        plan = VolumePlan(where, RemoveVolume(volid=volid))
+        resource = (ResourceType.VOLUME, operation.resource_id)
         item = start.new(
-            self._cloud,
-            VolumeAction.DELETE,
-            operation.resource_id,
-            str(operation.project_id),
-            resource_type=ResourceType.VOLUME,
-            plan=VolumePlan(where, operation.planned(VolumePlan).storage, volid=volid),
+            self._cloud, VolumeAction.DELETE, resource, str(operation.project_id), plan
         )
         start.begin_later(connection, operation.ctxt, item)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.context import RequestContext
-from common.messages.commands import SnapshotVerb, SnapVolume
+from common.messages.commands import SnapshotVerb
 from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import VolumeAction
@@ -17,32 +17,19 @@ from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
-from conductor.plans import VolumeSnapshotPlan
+from conductor.plans import OfVolumePlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import volumes
 from conductor.volumes import remove_volume
-from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork, snap
 
 
 def begin(connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any) -> Operation:
     """Write the operation that parks a volume that is locked, due at once."""
-    plan = VolumeSnapshotPlan(
-        remove_volume.place_of(row),
-        volume_id=row.id,
-        storage=str(row.storage or ""),
-        size_gib=row.size_gib,
-        volid=row.volid,
-        way=str(row.snapshot_way or ""),
-    )
-    item = start.new(
-        cloud,
-        VolumeAction.PARK,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=plan,
-    )
+    plan = OfVolumePlan(remove_volume.place_of(row), snap(SnapshotVerb.PARK, row), row.id)
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.PARK, resource, row.project_id, plan)
     return start.begin_later(connection, ctxt, item)
 
 
@@ -51,10 +38,6 @@ class ParkVolumeFlow(Removal[SnapshotWork], SnapshotCommand):
 
     stage = "park"
     unseen = "The volume was not seen parked."
-
-    def command(self, task: SnapshotWork) -> SnapVolume:
-        """Return what parks it."""
-        return self.snap(task, SnapshotVerb.PARK)
 
     def succeeded(self, task: SnapshotWork, outcome: Removed) -> bool:
         """Return whether it rests in its holder."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext, internal
 from common.errors import Invalid
-from common.messages.commands import RemoveVolume, SnapshotVerb, SnapVolume
+from common.messages.commands import Command, RemoveVolume, SnapshotVerb, SnapVolume
 from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import (
@@ -20,7 +20,7 @@ from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.removal import Removal
-from conductor.plans import Place, VolumeSnapshotPlan
+from conductor.plans import OfVolumePlan, Place
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
@@ -28,7 +28,7 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import remove_volume
 from conductor.volumes.snapshots import closed
-from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork, snap
 
 #: statuses of volumes in whose holders something is done
 _CHANGING = (
@@ -67,25 +67,20 @@ def begin(
         if of_copy
         else (volume.host, None, volume.cluster, volume.node, volume.vmid)
     )
-    plan = VolumeSnapshotPlan(
-        where,
-        volume_id=row.volume_id,
-        storage=str(row.storage if of_copy else volume.storage),
-        size_gib=row.size_gib,
-        volid=row.volid if of_copy else volume.volid,
-        snapname=row.snapname,
-        way=str(volume.snapshot_way or ""),
-    )
+    command: Command = RemoveVolume(volid=row.volid)
+    if not of_copy:
+        command = snap(SnapshotVerb.REMOVE, volume, row.snapname, row.id)
+    plan = OfVolumePlan(where, command, row.volume_id)
     _begin(connection, cloud, ctxt, row.id, row.project_id, plan)
 
 
-def begin_again(
-    connection: Transaction, cloud: Cloud, operation: Operation, *, gone: bool
-) -> None:
-    """Write the removal of what an operation left of its snapshot; ``gone``: its record, too."""
-    plan = operation.planned(VolumeSnapshotPlan)
-    volid = plan.volid if plan.snapname is not None else None
-    plan = dataclasses.replace(plan, volid=volid, gone=gone)
+def begin_again(connection: Transaction, cloud: Cloud, operation: Operation) -> None:
+    """Write the removal of what an operation left of its snapshot."""
+    plan = operation.planned(OfVolumePlan)
+    if isinstance(plan.command, SnapVolume):
+        plan = plan.with_fields(verb=SnapshotVerb.REMOVE)
+    else:
+        plan = dataclasses.replace(plan, command=RemoveVolume())
     project = str(operation.project_id)
     _begin(connection, cloud, internal(), operation.resource_id, project, plan)
 
@@ -96,16 +91,10 @@ def _begin(
     ctxt: RequestContext,
     snapshot_id: str,
     project_id: str,
-    plan: VolumeSnapshotPlan,
+    plan: OfVolumePlan,
 ) -> None:
-    item = start.new(
-        cloud,
-        VolumeAction.DELETE_SNAPSHOT,
-        snapshot_id,
-        project_id,
-        resource_type=ResourceType.SNAPSHOT,
-        plan=plan,
-    )
+    resource = (ResourceType.SNAPSHOT, snapshot_id)
+    item = start.new(cloud, VolumeAction.DELETE_SNAPSHOT, resource, project_id, plan)
     start.begin_later(connection, ctxt, item)
 
 
@@ -115,12 +104,6 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
     stage = "remove"
     unseen = "The snapshot was not seen gone."
 
-    def command(self, task: SnapshotWork) -> SnapVolume | RemoveVolume:
-        """Return what removes it: from the volume's holder, or the copy."""
-        if task.plan.snapname is not None:
-            return self.snap(task, SnapshotVerb.REMOVE)
-        return RemoveVolume(*self.about(task), volid=task.plan.volid)
-
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume, then the snapshot; return both rows. None: it is gone."""
         volume = volumes.held(connection, task.plan.volume_id)
@@ -129,7 +112,7 @@ class RemoveSnapshotFlow(Removal[SnapshotWork], SnapshotCommand):
     def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
         """Forget it, and remove a deleted volume with its last one."""
         plan, (volume, row) = end.task.plan, end.row
-        if plan.snapname is None:
+        if isinstance(plan.command, RemoveVolume):
             vmids.free(connection, str(plan.target.cluster), int(plan.target.vmid or 0))
         if row is None:
             return

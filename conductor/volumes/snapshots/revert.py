@@ -6,20 +6,20 @@ from typing import Any
 
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, SnapshotNotFound
-from common.messages.commands import SnapshotVerb, SnapVolume
+from common.messages.commands import SnapshotVerb
 from common.messages.reports import Removed
 from common.resources.states import ResourceType
 from common.resources.volumes import SnapshotStatus, SnapshotWay, VolumeAction
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End
-from conductor.plans import VolumeSnapshotPlan
+from conductor.plans import OfVolumePlan
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import remove_volume, status_rules
 from conductor.volumes.snapshots import park_volume
-from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork, snap
 
 
 def begin(
@@ -56,23 +56,10 @@ def begin(
         status_rules.begin(connection, row, VolumeAction.REVERT)
     except Invalid as error:
         raise Conflict(error.message) from error
-    plan = VolumeSnapshotPlan(
-        remove_volume.place_of(row),
-        volume_id=row.id,
-        storage=row.storage,
-        size_gib=row.size_gib,
-        volid=row.volid,
-        snapname=last.snapname,
-        way=str(row.snapshot_way or ""),
-    )
-    item = start.new(
-        cloud,
-        VolumeAction.REVERT,
-        row.id,
-        row.project_id,
-        resource_type=ResourceType.VOLUME,
-        plan=plan,
-    )
+    command = snap(SnapshotVerb.REVERT, row, last.snapname)
+    plan = OfVolumePlan(remove_volume.place_of(row), command, row.id)
+    resource = (ResourceType.VOLUME, row.id)
+    item = start.new(cloud, VolumeAction.REVERT, resource, row.project_id, plan)
     return start.begin_now(connection, cloud, ctxt, item)
 
 
@@ -82,10 +69,6 @@ class RevertVolumeFlow(SnapshotCommand):
     stage = "revert"
     unseen = "The volume was not seen reverted."
     late = "The volume was not reverted in time."
-
-    def command(self, task: SnapshotWork) -> SnapVolume:
-        """Return what brings it back."""
-        return self.snap(task, SnapshotVerb.REVERT)
 
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the volume."""

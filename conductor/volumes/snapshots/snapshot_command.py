@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from common.messages.commands import SnapshotVerb, SnapVolume, VolumeUser
+from common.messages.commands import (
+    Command,
+    MakeVolume,
+    RemoveVolume,
+    SnapshotVerb,
+    SnapVolume,
+    VolumeUser,
+)
 from common.messages.reports import Removed
 from common.states import ResourceType
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
-from conductor.plans import VolumeSnapshotPlan
+from conductor.plans import OfVolumePlan
 from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
@@ -27,9 +34,22 @@ class SnapshotWork(Work):
     """The server that has the volume."""
 
     @property
-    def plan(self) -> VolumeSnapshotPlan:
+    def plan(self) -> OfVolumePlan:
         """The operation's plan."""
-        return self.operation.planned(VolumeSnapshotPlan)
+        return self.operation.planned(OfVolumePlan)
+
+
+def snap(
+    verb: SnapshotVerb, volume: Any, name: str = "", snapshot_id: str | None = None
+) -> SnapVolume:
+    """Return what is planned for a volume's row, or for a snapshot of it."""
+    return SnapVolume(
+        verb=verb,
+        volid=str(volume.volid),
+        storage_way=str(volume.snapshot_way or ""),
+        name=name,
+        description="" if snapshot_id is None else f"micronova: snapshot={snapshot_id}",
+    )
 
 
 class SnapshotCommand(OneCommand[SnapshotWork, Removed]):
@@ -37,7 +57,7 @@ class SnapshotCommand(OneCommand[SnapshotWork, Removed]):
 
     def load(self, connection: Transaction, operation: Operation) -> SnapshotWork:
         """Read the snapshot, its volume and the server that has that."""
-        volume_id = operation.planned(VolumeSnapshotPlan).volume_id
+        volume_id = operation.planned(OfVolumePlan).volume_id
         return SnapshotWork(
             operation,
             snapshots.get(connection, operation.resource_id),
@@ -45,18 +65,13 @@ class SnapshotCommand(OneCommand[SnapshotWork, Removed]):
             _user_of(connection, volume_id),
         )
 
-    def snap(self, task: SnapshotWork, verb: SnapshotVerb) -> SnapVolume:
-        """Return what an agent does with the snapshot in the volume's holder."""
-        plan = task.plan
-        return SnapVolume(
-            *self.about(task, (ResourceType.VOLUME, plan.volume_id)),
-            verb=verb,
-            volid=str(plan.volid),
-            storage_way=plan.way,
-            name=str(plan.snapname),
-            description=f"micronova: snapshot={task.operation.resource_id}",
-            user=task.user,
-        )
+    def command(self, task: SnapshotWork) -> Command[Removed]:
+        """Return what an agent does: in the volume's holder, or with a copy."""
+        if isinstance(task.plan.command, SnapVolume):
+            about = (ResourceType.VOLUME, task.plan.volume_id)
+            return self.planned(task, SnapVolume, about, user=task.user)
+        removes = isinstance(task.plan.command, RemoveVolume)
+        return self.planned(task, RemoveVolume if removes else MakeVolume)
 
 
 def _user_of(connection: Transaction, volume_id: str) -> VolumeUser | None:

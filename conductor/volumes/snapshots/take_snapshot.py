@@ -7,7 +7,7 @@ from typing import Any
 
 from common.context import RequestContext
 from common.errors import Invalid
-from common.messages.commands import MakeVolume, SnapshotVerb, SnapVolume, VolumeSource
+from common.messages.commands import Command, MakeVolume, SnapshotVerb, VolumeSource
 from common.messages.reports import Category, Failure, Removed, VolumeMade
 from common.resources.states import ResourceType
 from common.resources.volumes import (
@@ -20,7 +20,7 @@ from common.resources.volumes import (
 from conductor.cloud import Cloud
 from conductor.engine import close, start
 from conductor.engine.command_end import End
-from conductor.plans import NOWHERE, Place, VolumeSnapshotPlan
+from conductor.plans import NOWHERE, OfVolumePlan, Place
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.store.quotas import volume_quotas
 from conductor.store.records import Operation
@@ -30,7 +30,7 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments, snapshots, types
 from conductor.volumes import remove_volume, uncertain
 from conductor.volumes.snapshots import closed, remove_snapshot
-from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork
+from conductor.volumes.snapshots.snapshot_command import SnapshotCommand, SnapshotWork, snap
 
 
 def begin(
@@ -54,15 +54,17 @@ def begin(
             where = Place(row.host, None, row.cluster, row.node, vmid)
         except BandExhausted as error:
             where, why = NOWHERE, error.message
-    plan = VolumeSnapshotPlan(
-        where,
-        volume_id=row.id,
-        storage=row.storage,
+    name, source = snapname(snapshot_id) if native else None, VolumeSource(str(row.volid))
+    command: Command = MakeVolume(
+        name=new.name,
         size_gib=row.size_gib,
-        volid=row.volid,
-        snapname=snapname(snapshot_id) if native else None,
-        way=way,
+        storage=row.storage,
+        source=source,
+        project_id=row.project_id,
     )
+    if name is not None:
+        command = snap(SnapshotVerb.TAKE, row, name, snapshot_id)
+    plan = OfVolumePlan(where, command, row.id)
     of_copy = {"vmid": where.vmid, "host": row.host, "cluster": row.cluster, "node": row.node}
     of_copy |= {"storage": row.storage, "shared": row.shared}
     snapshots.insert(
@@ -71,17 +73,11 @@ def begin(
         new,
         str(ctxt.user_id),
         snapshot_id,
-        snapname=plan.snapname,
+        snapname=name,
         **({} if native else of_copy),
     )
-    item = start.new(
-        cloud,
-        VolumeAction.TAKE_SNAPSHOT,
-        snapshot_id,
-        row.project_id,
-        resource_type=ResourceType.SNAPSHOT,
-        plan=plan,
-    )
+    resource = (ResourceType.SNAPSHOT, snapshot_id)
+    item = start.new(cloud, VolumeAction.TAKE_SNAPSHOT, resource, row.project_id, plan)
     operation = start.begin_now(connection, cloud, ctxt, item)
     if why:
         close.close_failed(connection, operation, Failure(Category.NO_VALID_HOST, why))
@@ -123,20 +119,6 @@ class TakeSnapshotFlow(SnapshotCommand):
         deleted = task.volume is None or task.snapshot is None
         return "The volume was deleted." if deleted else None
 
-    def command(self, task: SnapshotWork) -> SnapVolume | MakeVolume:
-        """Return what takes it: in the volume's holder, or as a copy."""
-        plan = task.plan
-        if plan.snapname is not None:
-            return self.snap(task, SnapshotVerb.TAKE)
-        return MakeVolume(
-            *self.about(task),
-            name="" if task.snapshot is None else task.snapshot.name,
-            size_gib=plan.size_gib,
-            storage=plan.storage,
-            source=VolumeSource(str(plan.volid)),
-            project_id=str(task.operation.project_id),
-        )
-
     def lock(self, connection: Transaction, task: SnapshotWork) -> Any:
         """Lock the snapshot, and return its row; None: it is gone."""
         return snapshots.held(connection, task.operation.resource_id)
@@ -159,7 +141,7 @@ class TakeSnapshotFlow(SnapshotCommand):
         fault = end.failure.message
         snapshots.change(connection, row.id, status=SnapshotStatus.ERROR, fault=fault)
         if row.snapname is not None or not end.outcome.gone:
-            remove_snapshot.begin_again(connection, self._cloud, end.operation, gone=False)
+            remove_snapshot.begin_again(connection, self._cloud, end.operation)
         elif row.vmid is not None:
             vmids.free(connection, str(row.cluster), int(row.vmid))
             snapshots.change(connection, row.id, vmid=None)

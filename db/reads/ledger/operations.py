@@ -214,7 +214,7 @@ def stories_of_volume(
     of_servers = sa.and_(
         resources.about_servers(now) | resources.about_servers(last),
         _T.action.in_((ATTACH, DETACH)),
-        _T.plan["volume_id"].as_string() == volume_id,
+        _T.plan["command", "volume_id"].as_string() == volume_id,
     )
     named = resources.about(ResourceType.VOLUME, volume_id) | of_servers
     return _stories(connection, named, project_id, limit)

@@ -55,7 +55,7 @@ _DETAIL = sa.case(
 )
 _EVENT: sa.ColumnElement[str] = sa.literal("VOLUME_") + _RESOURCE + "_" + _ACTION + "_" + _DETAIL
 _UUID: sa.ColumnElement[str] = sa.case(
-    (_OF_SERVER, _O.plan["volume_id"].as_string()), else_=_O.resource_id
+    (_OF_SERVER, _O.plan["command", "volume_id"].as_string()), else_=_O.resource_id
 )
 #: what a list may be filtered by → its expression
 FILTERS: Mapping[str, sa.ColumnElement[Any]] = {

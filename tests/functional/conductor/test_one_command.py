@@ -22,7 +22,7 @@ from conductor.engine.removal import AGAIN_SECONDS, MOST_TRIES, Removal
 from conductor.engine.stage_runner import StageRunner
 from conductor.engine.stages import Stage, Undo, Work
 from conductor.engine.unwound_command import UnwoundCommand
-from conductor.plans import Place, RemoveImagePlan
+from conductor.plans import CommandPlan, Place
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
@@ -39,6 +39,7 @@ class Flow(OneCommand[Work, Removed]):
     """Notes what it would write; its record is ``row``."""
 
     stage = "act"
+    sends = RemoveImage
     unseen = "It was not seen there."
     late = "It did not end in time."
     row: str | None = ROW
@@ -49,9 +50,6 @@ class Flow(OneCommand[Work, Removed]):
 
     def unwanted(self, task: Work) -> str | None:
         return self.why
-
-    def command(self, task: Work) -> RemoveImage:
-        return RemoveImage(*self.about(task), volid="v")
 
     def lock(self, connection: Transaction, task: Work) -> str | None:
         self.trail.append("lock")
@@ -112,15 +110,8 @@ class Play:
         cloud = dataclasses.replace(world.conductor.cloud, wake=self._wake)
         self.flow = kind(cloud).watched()
         self.runner = StageRunner(cloud.store, self.flow.table(), cloud.name)
-        plan = RemoveImagePlan(Place("pve1", None, "c1", "pve1"), "v")
-        item = start.new(
-            cloud,
-            InternalAction.REMOVE_IMAGE,
-            "i1",
-            "",
-            resource_type=ResourceType.IMAGE,
-            plan=plan,
-        )
+        plan = CommandPlan(Place("pve1", None, "c1", "pve1"), RemoveImage(volid="v"))
+        item = start.new(cloud, InternalAction.REMOVE_IMAGE, (ResourceType.IMAGE, "i1"), "", plan)
         self.begun = cloud.store.run(lambda c: start.begin_later(c, internal(), item))
 
     def _wake(self) -> None:

@@ -59,7 +59,10 @@ def test_a_rebuild(world: World, was: str) -> None:
     change(world, uuid, vm_state=was)
     changes = {"name": "new", "meta": {"a": "b"}, "user_data": "eA==", "hostname": "new"}
     files = (GuestFile("/a", "eA=="),)
-    world.rebuild(uuid, RebuildServer(IMAGE, {"os_type": "linux"}, changes, "secret", files))
+    world.rebuild(
+        uuid,
+        RebuildServer(IMAGE, {"os_type": "linux"}, changes, admin_password="secret", files=files),
+    )
     swap = world.compute.wait_for(1)
     assert isinstance(swap, Swap)
     row = world.row(uuid)

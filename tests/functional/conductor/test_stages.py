@@ -82,7 +82,7 @@ class Story:
         runner.finished(at_outcome, outcome)
         # What comes twice, or of an agent that was given up, changes nothing.
         with contextlib.suppress(StaleTransition):
-            runner.finished(on_outcome, outcome)
+            runner.finished(at_outcome, outcome)
 
     def server(self) -> Server:
         """The server as it is now."""

@@ -79,7 +79,7 @@ from conductor.flows.manage.begin_adopt import Acceptance
 from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
 from conductor.flows.table import tables
 from conductor.images import cache_image, image_source, remove_image, remove_template
-from conductor.plans import BulkPlan, FollowPlan, Place, Plan, ReapPlan
+from conductor.plans import BulkPlan, CommandPlan, FollowPlan, Place, Plan
 from conductor.rpc.images import ImageData, NewImage
 from conductor.rpc.networks.networks import NewNetwork
 from conductor.rpc.servers.flavors import FlavorSnapshot
@@ -693,7 +693,7 @@ def _reap(cloud: Cloud) -> Operation:
     server = cloud.server()
     cloud.work_off(cloud.heir, cloud.act(server, "delete"))
     place = Place("pve1", None, "sim1", "pve1", server.vmid)
-    operation = cloud.insert(server, InternalAction.REAP, ReapPlan(place))
+    operation = cloud.insert(server, InternalAction.REAP, CommandPlan(place, Destroy()))
     held = cloud.world.conductor.store.run(
         lambda c: vmids.hold(c, "sim1", server.vmid, server.uuid, operation.id)
     )

@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from common.messages.commands import Image, Nic, Template
+from common.messages.commands import Destroy, Image, Nic, Template
 from common.messages.scheduling import Alternate
 from conductor.plans import (
     PARAMS,
     PLANS,
     AdoptParams,
+    CommandPlan,
     CreateParams,
     CreatePlan,
     DeletePlan,
@@ -21,7 +22,6 @@ from conductor.plans import (
     Params,
     Place,
     Plan,
-    ReapPlan,
     load_params,
     load_plan,
 )
@@ -42,7 +42,11 @@ BUILD = CreatePlan(
     nics=(Nic("p", "n", "net", "vmbr0", "aa:bb", dns=("9.9.9.9",)),),
     too_few="",
 )
-ASKED = CreateParams((Interface("n", "net", "vmbr0", 7, 1500, "10.0.0.5"),), "pve1", "s3cr3t")
+ASKED = CreateParams(
+    networks=(Interface("n", "net", "vmbr0", 7, 1500, "10.0.0.5"),),
+    force_host="pve1",
+    admin_password="s3cr3t",
+)
 
 
 def kept(value: object) -> Any:
@@ -55,8 +59,8 @@ def kept(value: object) -> Any:
     [
         ("create", BUILD),
         ("create", CreatePlan()),
-        ("reap", ReapPlan(TARGET, "pve2", drive_only=True)),
-        ("reap", ReapPlan(TARGET, drive_only=True, left_behind="local:iso/left.iso")),
+        ("reap", CommandPlan(TARGET, Destroy(stopped_on="pve2", drive_only=True))),
+        ("reap", CommandPlan(TARGET, Destroy(drive_only=True, left_behind="local:iso/left.iso"))),
         ("follow", FollowPlan(TARGET, Place("pve2", None, "sim1", "pve2", 100), "moved")),
         ("delete", DeletePlan(TARGET, ("m",))),
         ("stop", Plan(TARGET)),

@@ -60,7 +60,7 @@ from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
-from conductor.store.ledger import leases
+from conductor.store.ledger import leases, pulse
 from conductor.store.networks import networks
 from conductor.store.servers import flavors
 from conductor.store.transactions import Store, Transaction
@@ -204,8 +204,13 @@ class ConductorService:
             self._notifications.stop()
         if self._tracer is not None:
             self._tracer.stop()
+
+        def end(connection: Transaction) -> None:
+            leases.give_back(connection, self._name)
+            pulse.end(connection, self._name)
+
         try:
-            self.store.run(lambda connection: leases.give_back(connection, self._name))
+            self.store.run(end)
         except Unavailable as error:
             LOG.warning("The leases of %s were not released; they expire: %s", self._name, error)
 

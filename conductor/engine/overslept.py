@@ -1,4 +1,4 @@
-"""Operations whose deadline passed while no conductor ran: ending them changes no VM or disk.
+"""Operations whose deadline passed unseen: ending them changes no VM or disk.
 
 See ``store.ledger.pulse``. Their commands only look. If the change is seen done the operation
 succeeds; else it fails like any operation past its deadline, except that its undos only look, too.
@@ -7,24 +7,22 @@ A change that is half done is left so, and the resource shows it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from common.log import logger
 from common.messages.reports import Category, Failure
 from common.resources.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
 from conductor.engine import close
 from conductor.engine.stages import Table, Task, Work
-from conductor.store.ledger import leases, pulse, transitions
-from conductor.store.ledger import operations as ledger
+from conductor.store.ledger import leases, operations as ledger, pulse, transitions
 from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
+from typing import Any
 
 LOG = logger(__name__)
 
 _UNSEEN = (
-    "No conductor ran when the deadline of the {} passed, and it was not seen done since. "
-    "Nothing was removed."
+    "No conductor could see how far the {} was when its deadline passed, and it was not seen done "
+    "since. Nothing was removed."
 )
 
 
@@ -46,6 +44,7 @@ def woke(connection: Transaction, conductor: str, operation: Operation) -> bool:
     For what finds it late: it may have been frozen since it read the operation.
     """
     pulse.sign(connection, conductor)
+    pulse.mark_held(connection, operation.id)
     now = ledger.get(connection, operation.id)
     if now is None or not now.overslept:
         return False

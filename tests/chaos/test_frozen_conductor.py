@@ -27,8 +27,6 @@ SHORT = {
         "build_timeout_seconds": str(TIMEOUT_SECONDS),
         "action_timeout_seconds": str(TIMEOUT_SECONDS),
     },
-    # Else half of what agents report waits in the frozen process, unacknowledged.
-    "oslo_messaging_rabbit": {"rabbit_qos_prefetch_count": "1"},
 }
 COUNT = 4
 

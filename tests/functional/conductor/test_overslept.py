@@ -300,6 +300,62 @@ def test_what_was_late_while_a_conductor_ran_is_removed(world: World) -> None:
     world.until_operation("failed")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "in_order", "looks"),
+    [(20, False, True), (20, True, False), (5, False, False), (600, False, False)],
+    ids=["silent", "stopped in order", "lives", "gone for long"],
+)
+def test_what_another_conductor_may_not_have_read_is_looked_at(
+    world: World, seconds: int, in_order: bool, looks: bool
+) -> None:
+    """The build has ended, and its agent's word lies in the queue of one that stands still."""
+    (uuid,) = world.create()
+    world.compute.wait_for(1)
+    store = world.conductor.store
+    store.run(lambda c: pulse.sign(c, "frozen"))
+    if in_order:
+        store.run(lambda c: pulse.end(c, "frozen"))
+    frozen = schema.leases.update().where(schema.leases.c.name == "sign frozen")
+    store.run(lambda c: c.execute(frozen.values(expires_at=clock.after(-seconds))))
+    late = schema.operations.update().values(deadline=clock.after(-1))
+    store.run(lambda c: c.execute(late))
+    world.make_due()
+    if not looks:
+        world.until(uuid, "error")
+        world.make_due()
+        assert isinstance(world.compute.wait_for(2), Destroy)
+        assert world.compute.looks == []
+        return
+    look = world.compute.wait_for(2)
+    assert isinstance(look, Build)
+    assert world.compute.looks == [look]
+    world.answer(look, ok=True, power_state=1)
+    world.until(uuid, "active")
+
+
+@pytest.mark.parametrize("in_order", [False, True], ids=["frozen", "stopped in order"])
+def test_a_conductor_that_stood_still_alone_looks_at_what_passed_meanwhile(
+    world: World, in_order: bool
+) -> None:
+    """Others signed, but what agents reported may wait for it to be read."""
+    world.create()
+    world.compute.wait_for(1)
+    world.conductor.runner.stop()
+    store = world.conductor.store
+    if in_order:
+        store.run(lambda c: pulse.end(c, "c1"))
+    mine = schema.leases.update().where(schema.leases.c.name == "sign c1")
+    store.run(lambda c: pulse.sign(c, "c2"))
+    store.run(lambda c: c.execute(mine.values(expires_at=clock.after(-40))))
+    late = schema.operations.update().values(deadline=clock.after(-5))
+    store.run(lambda c: c.execute(late))
+    store.run(lambda c: pulse.sign(c, "c1"))
+    (row,) = world.rows(schema.operations)
+    assert row.overslept is not in_order
+    with store.read() as connection:
+        assert pulse.awake_since(connection) is None
+
+
 def test_a_thread_that_was_frozen_looks_first(world: World) -> None:
     """It holds an operation whose deadline passed while its process was frozen."""
     (uuid,) = world.create()

@@ -134,4 +134,5 @@ def _failure(job: Job, step: str, error: HypervisorError, unwound: Unwound) -> F
         left=tuple(dict.fromkeys(error.left + unwound.left)),
         remedy=error.remedy or unwound.remedy,
         verdict=error.verdict,
+        owner_message=error.owner_message,
     )

@@ -63,6 +63,7 @@ class HypervisorError(OperationFailed):
         left: Sequence[str] = (),
         remedy: str | None = None,
         verdict: Verdict | None = None,
+        owner_message: str | None = None,
     ) -> None:
         super().__init__(message, category=category.value, upid=upid)
         self.category = category
@@ -74,6 +75,8 @@ class HypervisorError(OperationFailed):
         """The one exact command for the operator."""
         self.verdict = verdict
         """Where to continue, if more is known than the category."""
+        self.owner_message = owner_message
+        """What the owner reads, if more is known than the category; it names no host."""
 
 
 class Cancelled(Exception):

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.failures import Verdict
 from common.messages.commands import Build, Swap
 from common.messages.reports import Category
 from compute.hypervisor.only_look import may_only_look
@@ -14,7 +13,7 @@ from compute.hypervisor.port import HypervisorError, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Ended
 from compute.hypervisor.proxmox.api.upid import Upid
-from compute.hypervisor.proxmox.cluster import holders
+from compute.hypervisor.proxmox.cluster import holders, locks
 from compute.hypervisor.proxmox.cluster.holders import MAKERS
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.vmconfig import by_hand, marks, power_states
@@ -32,10 +31,6 @@ OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low
 
 class ForeignError(HypervisorError):
     """The VMID belongs to somebody else."""
-
-
-class StuckError(HypervisorError):
-    """A half-created VM has the VMID, and only root can remove it."""
 
 
 class Vm:
@@ -196,16 +191,16 @@ class Vm:
         the remedy says how.
         """
         looks = 0
-        while config is not None and power_states.is_locked(config):
+        while config is not None and self._is_locked(config):
             live = holders.live(self.shared, self.node, self.vmid, str(config["lock"]))
             if not live:
                 # The task may have ended between the two looks, or not begun yet.
                 looks += 1
-                if config["lock"] in MAKERS:
+                if self._is_half_made(config):
                     self.work.pause(SETTLE_SECONDS[-1])
                 config = self.look()
-                if looks > 1 and config is not None and power_states.is_locked(config):
-                    raise self._stuck(str(config["lock"]))
+                if looks > 1 and config is not None and self._is_locked(config):
+                    raise self._stuck(config)
                 continue
             looks = 0
             for upid in live:
@@ -213,20 +208,23 @@ class Vm:
             config = self.look()
         return config
 
-    def _stuck(self, lock: str) -> HypervisorError:
-        half_made = lock in MAKERS
-        unproven = half_made and holders.maker(self.shared, self.node, self.vmid, lock) is None
-        made = " No task of this token is known to have made it." if unproven else ""
-        unlock = f"as root on {self.node}: qm unlock {self.vmid}"
-        return (StuckError if half_made else HypervisorError)(
-            Category.LOCK,
-            f"{self} carries the lock '{lock}' and no task is running that could hold it.{made}",
-            left=(f"{self}: locked ({lock})",),
-            # Only half-created VMs may be removed; others only need to be unlocked.
-            remedy=f"{unlock} && qm destroy {self.vmid} --purge" if half_made else unlock,
-            # A half-created VM's lock never ends; another ends when somebody unlocks it.
-            verdict=Verdict.QUARANTINE if half_made else Verdict.WAIT,
-        )
+    def _is_locked(self, config: Config) -> bool:
+        """Return whether its lock excludes other operations.
+
+        ``suspended`` does so in a running VM without saved memory: a stop, for one, is refused.
+        """
+        left_over = config.get("lock") == power_states.SUSPENDED and "vmstate" not in config
+        return power_states.is_locked(config) or (left_over and self.running())
+
+    def _stuck(self, config: Config) -> HypervisorError:
+        half_made = self._is_half_made(config)
+        lock = str(config["lock"])
+        return locks.stuck(self.shared, self.node, self.vmid, lock, half_made=half_made)
+
+    def _is_half_made(self, config: Config) -> bool:
+        """Return whether it was never finished. What has its marks was, and is locked since."""
+        finished = marks.owner(config, self.mark) is Owner.OURS and not marks.is_building(config)
+        return config.get("lock") in MAKERS and not finished
 
     def await_tasks(self) -> None:
         """Wait for the tasks under way that are filed under it."""
@@ -251,11 +249,19 @@ class Vm:
 
     def task(self, call: Callable[[], Any]) -> Ended | None:
         """Send one write and wait for its task, if it has one."""
-        upid = call()
-        if not isinstance(upid, str) or not upid.startswith("UPID:"):
-            return None
-        self.work.report(upid=upid)
-        return self.shared.tasks.wait(self.work, upid)
+        try:
+            upid = call()
+            if not isinstance(upid, str) or not upid.startswith("UPID:"):
+                return None
+            self.work.report(upid=upid)
+            return self.shared.tasks.wait(self.work, upid)
+        except ApiError as error:
+            self.explain_lock(error)
+            raise
+
+    def explain_lock(self, error: ApiError) -> None:
+        """Add to the refusal of a write because of the VM's lock how that ends."""
+        locks.explain(self.shared, self.node, self.vmid, error)
 
     def await_clean_up(self) -> None:
         """Wait while the node is known to keep the lock of a restarted VM."""
@@ -302,6 +308,8 @@ class Vm:
                     key = self.shared.storage_key(self.node, error.storage_lock)
                     self.shared.storage_queue.refused(key)
                 if error.category is Category.LOCK and attempt < len(LOCK_SECONDS):
+                    if error.remedy is not None:
+                        raise  # nothing is running that would release it
                     self.work.pause(self.lock_pause(error, attempt))
                 elif error.category is Category.UNKNOWN_OUTCOME:
                     self._await_outcome(done)

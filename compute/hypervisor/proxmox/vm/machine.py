@@ -15,8 +15,9 @@ from common.resources.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster.locks import StuckError
 from compute.hypervisor.proxmox.cluster.shared import Shared
-from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, StuckError, Vm
+from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import (
     attachment,

@@ -233,7 +233,9 @@ class ProxmoxMoving:
                 return self._migrate()
             except ApiError as error:
                 # It was refused before it began.
-                if error.category is not Category.LOCK or attempt == len(LOCK_SECONDS):
+                self._vm.explain_lock(error)
+                stuck = error.remedy is not None or attempt == len(LOCK_SECONDS)
+                if error.category is not Category.LOCK or stuck:
                     raise
                 self._vm.work.pause(self._vm.lock_pause(error, attempt))
         return None
@@ -292,6 +294,9 @@ def _with_cause(error: HypervisorError) -> HypervisorError:
         f"{error.message}: {causes[-1]}",
         upid=error.upid,
         log_tail=error.log_tail,
+        left=error.left,
+        remedy=error.remedy,
+        owner_message=error.owner_message,
     )
 
 

@@ -41,8 +41,9 @@ class Rule:
     """What the operator reads."""
     remedy: str
     """What mends it, where neither the failure itself nor the decision says: with ``{server}``,
-    its UUID, ``{log}``, the command that shows the task's log, and ``{again}``, that which repeats
-    the action, only where the cause passes by itself or by what stands before it."""
+    its UUID, ``{log}``, the command that shows the task's log, ``{where}``, where it is run, and
+    ``{again}``, that which repeats the action, only where the cause passes by itself or by what
+    stands before it."""
     code: int = 500
     """The fault's code (Nova's faults carry an HTTP-like number)."""
     blames_host: bool = False
@@ -129,7 +130,7 @@ RULES: Mapping[Category, Rule] = {
         Verdict.OTHER_HOST,
         "The host's storage is full.",
         "The storage has no room for the disk.",
-        "free space on the storage that the message names (pvesm status), then: {again}",
+        "{where}pvesm status; free space on the storage that is full, then: {again}",
         blames_host=True,
     ),
     Category.NETWORK: Rule(
@@ -220,13 +221,19 @@ def remedy(failure: Failure, action: str, server_uuid: str) -> str | None:
     if failure.remedy is not None:
         return failure.remedy
     text = RULES[failure.category].remedy
-    if not text or ("{" in text and not server_uuid):
+    if not text or (_of_server(text) and not server_uuid):
         return None
     again = AGAIN.get(action, "the action again").format(server=server_uuid)
     log = "micronova doctor"
     if failure.upid is not None:
         log = f"as root on a node of the cluster: pvenode task log {failure.upid}"
-    return text.format(server=server_uuid, again=again, log=log)
+    node = failure.host if failure.upid is None else failure.upid.split(":")[1]
+    where = f"as root on {node or 'a node of the cluster'}: "
+    return text.format(server=server_uuid, again=again, log=log, where=where)
+
+
+def _of_server(text: str) -> bool:
+    return any(one in text for one in ("{server}", "{log}"))
 
 
 #: categories that end by themselves on the host of the VM

@@ -9,7 +9,7 @@ from simulator.state.cluster import Cluster
 from simulator.state.model import Storage, Vm, Volume
 from simulator.state.storage_kinds import Kind, kind
 from simulator.state.tasks import Job
-from simulator.state.volumes import parse_volid, path_of, say
+from simulator.state.volumes import parse_volid, say
 
 
 def make(
@@ -24,9 +24,8 @@ def make(
     elif volume.format in one.closed:
         disks.require_closed(cluster, volume)
     if one.chained:
-        path = path_of(storage, volume.name)
         more = disks.allocated(storage, volume.format, volume.size)
-        disks.require_room(cluster, storage, vm.node, more, path)
+        disks.require_room(cluster, storage, vm.node, more, volume.name)
         disks.resize(cluster, volume, used=volume.used + more)
         if any(user != vm.vmid for user in disks.users(cluster, volume)):
             # The disk is renamed while another VM uses it: later writes change the snapshot,

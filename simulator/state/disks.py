@@ -100,7 +100,7 @@ def allocate(
         )
     size = one.size(size)
     used = allocated(storage, image_format, size)
-    require_room(cluster, storage, node, used, path)
+    require_room(cluster, storage, node, used, name)
     volume = cluster.add_volume(Volume(*place, name, "images", image_format, size, used, vmid))
     yield from _make(cluster, node, volume, lock, ALLOCATE_SECONDS)
     return volume
@@ -120,18 +120,18 @@ def allocated(storage: Storage, image_format: str, size: int) -> int:
     return one.size(size + size // 8192 + MIB) if image_format == QCOW2 else size
 
 
-def require_room(cluster: Cluster, storage: Storage, node: str, needed: int, path: str) -> None:
-    """Raise PveError unless a storage has so many bytes left."""
+def require_room(cluster: Cluster, storage: Storage, node: str, needed: int, name: str) -> None:
+    """Raise PveError unless a storage has so many bytes left for a volume of this name."""
     free = storage.capacity - cluster.used(storage, node)
     if needed <= free:
         return
     if not kind(storage).thin:
         unit, group = kind(storage).unit, place_of(storage)
         raise PveError(
-            f"lvcreate '{path.removeprefix('/dev/')}' error:   Volume group \"{group}\" has "
+            f"lvcreate '{group}/{name}' error:   Volume group \"{group}\" has "
             f"insufficient free space ({free // unit} extents): {needed // unit} required."
         )
-    raise PveError(f"unable to create image: qemu-img: {path}: No space left on device")
+    raise say(kind(storage).texts.full, storage, name)
 
 
 def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
@@ -162,7 +162,7 @@ def clone_linked(
         job.log(f"clone {base.name}: images, {own}, {vmid} to {own} (base=../{base.name})")
     if one.files and not apart:
         job.log(_formatting(path, image_format, base.size, f"../{base.name}"))
-    require_room(cluster, storage, node, EMPTY_QCOW2, path)
+    require_room(cluster, storage, node, EMPTY_QCOW2, name)
     parent = "" if apart else base.name
     made = Volume(*place, name, "images", image_format, base.size, 528_384, vmid, parent)
     made.data = base.kept.get(snap, base.data)

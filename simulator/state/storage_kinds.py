@@ -34,6 +34,8 @@ class Texts:
     no_delete: str = ""
     no_snapshot: str = ""
     """Of a missing volume or snapshot, when one is rolled back to, deleted or made."""
+    full: str = "unable to create image: qemu-img: {path}: No space left on device"
+    """Where there is no room, of storages that take what is written."""
     no_size: str = "volume_size_info on '{volid}' failed - no size"
     """Of a missing volume that is asked for."""
 
@@ -166,6 +168,9 @@ _LVMTHIN = Kind(
         '"{place}/snap_{name}_{snap}"',
         "lvcreate snapshot '{place}/snap_{name}_{snap}' error:   Failed to find logical volume "
         '"{place}/{name}"',
+        # Of LVM: lib/metadata/thin_manip.c.
+        full="lvcreate '{place}/{name}' error:   Cannot create new thin volume, free space in "
+        "thin pool {place} reached threshold.",
     ),
     device="/dev/{place}/{name}",
     unit=4 * MIB,
@@ -212,6 +217,7 @@ _ZFS = Kind(
         "can't rollback, snapshot '{snap}' does not exist on '{volid}'",
         "zfs error: could not find any snapshots to destroy; check snapshot names.",
         "zfs error: cannot open '{place}/{name}': dataset does not exist",
+        "zfs error: cannot create '{place}/{name}': out of space",
         "zfs error: cannot open '{place}/{name}': dataset does not exist",
     ),
     device="/dev/zvol/{place}/{name}",
@@ -231,6 +237,7 @@ _RBD = Kind(
         "directory",
         "rbd snapshot '{name}' error: rbd: error opening image {name}: (2) No such file or "
         "directory",
+        "rbd create '{name}' error: rbd: create error: (28) No space left on device",
         "rbd error: rbd: error opening image {name}: (2) No such file or directory",
     ),
     device="rbd:{place}/{name}:conf=/etc/pve/ceph.conf:id=admin:"

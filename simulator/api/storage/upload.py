@@ -163,6 +163,7 @@ def _copy(call: Call, job: Job, storage: Storage, spooled: Spooled) -> Work:
     yield Sleep(0.1 + spooled.size / COPY_BYTES_PER_SECOND)
     place = call.cluster.place(storage.id, node)
     if call.cluster.used(storage, node) + spooled.size > storage.capacity:
+        job.log(f"cp: error writing '{target}': No space left on device")
         raise PveError(f"command 'cp -- {spool} {target}' failed: exit code 1")
     old = call.cluster.volumes.get(place, f"{content}/{name}")
     if old is not None:

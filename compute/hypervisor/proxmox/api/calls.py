@@ -197,6 +197,7 @@ _DISKS: Calls = {
     "GET storage": _on(STORAGES, "Datastore.Audit"),
     f"GET {_STORAGE}/content": _LIST,
     f"GET {_STORAGE}/content/{{volume}}": _LIST,
+    f"GET {_STORAGE}/status": _on(STORAGES, "Datastore.Audit"),
     # Without Datastore.Allocate a storage lists nobody's disks.
     f"DELETE {_STORAGE}/content/{{volume}}": _on(STORAGES, "Datastore.Allocate"),
     f"POST {_N}/qemu": _on(STORAGES, "Datastore.AllocateSpace"),

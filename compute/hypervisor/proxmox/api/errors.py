@@ -282,14 +282,18 @@ def category_of(text: str, status: int = 500) -> Category:
     return _BY_STATUS.get(status, Category.CREATION_FAILED)
 
 
+#: categories that a task's log shows where its exit status has none
+_IN_LOGS = (Category.STORAGE_FULL, Category.IMAGE_CORRUPT)
+
+
 def category_of_task(exit_status: str, log: Sequence[str]) -> Category:
-    """Return the category of a failed task: by its exit status, else by the image in its log."""
+    """Return the category of a failed task: by its exit status, else by what its log says of the
+    image or the storage: of a command that failed the status has only the exit code."""
     category = category_of(exit_status)
-    if category is Category.CREATION_FAILED and any(
-        category_of(line) is Category.IMAGE_CORRUPT for line in log
-    ):
-        return Category.IMAGE_CORRUPT
-    return category
+    if category is not Category.CREATION_FAILED:
+        return category
+    said = {category_of(line) for line in log}
+    return next((one for one in _IN_LOGS if one in said), category)
 
 
 def verdict_of(text: str, status: int = 500) -> Verdict | None:

@@ -30,12 +30,15 @@ def refusal(
         return "It has a shared folder (virtiofs), whose state can't be saved."
     found = storage(shared, node, config)
     needed = needed_bytes(config)
-    if found is not None and found.available < needed:
-        return (
-            f"Its memory needs {needed >> 20} MiB on storage {found.name}, "
-            f"which has {found.available >> 20} MiB left."
-        )
-    return None
+    if found is None:
+        return None
+    available = shared.available(node, found, needed)
+    if available >= needed:
+        return None
+    return (
+        f"Its memory needs {needed >> 20} MiB on storage {found.name}, "
+        f"which has {available >> 20} MiB left."
+    )
 
 
 def needed_bytes(config: Mapping[str, Any]) -> int:

@@ -15,7 +15,7 @@ from compute.hypervisor.proxmox.cluster.storage_queue import Key, StorageQueue
 from compute.hypervisor.proxmox.cluster.strangers import Strangers
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.ha.affinity import Affinity
-from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot
+from compute.hypervisor.proxmox.observe.snapshot import Node, Snapshot, Storage
 from compute.hypervisor.proxmox.settings import ClusterSettings
 
 
@@ -95,6 +95,19 @@ class Shared:
             if one.get("vmid") == vmid:
                 return Listed(str(one["node"]), str(one.get("type")))
         return None
+
+    def available(self, node: str, storage: Storage, needed: int) -> int:
+        """Return the free bytes of a storage: as last seen, or read now where that is too little.
+
+        Somebody may have freed space since, and what follows would be a refusal.
+        """
+        if storage.available >= needed:
+            return storage.available
+        try:
+            now = self.client.get(f"nodes/{node}/storage/{storage.name}/status")
+        except HypervisorError:
+            return storage.available
+        return int(now.get("avail", storage.available))
 
     def storage_key(self, node: str, storage: str) -> Key:
         """Return the key of the lock that an allocation on this storage takes."""

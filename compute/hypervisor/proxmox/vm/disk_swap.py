@@ -52,7 +52,7 @@ class VmDisks:
         storage = self._storage(config)
         image = host_checks.image(self._shared, swap)
         self._require_free(config, swap, image)
-        host_checks.room(swap, storage)
+        host_checks.room(self._vm.shared, self._vm.node, swap, storage)
         try:
             host_checks.image_is_as_listed(self._shared, self._vm.node, image)
         except host_checks.ReplacedError as replaced:

@@ -9,6 +9,7 @@ from common.messages.reports import Category
 from common.resources.local_disks import total_mib
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.cluster import space
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.observe import images
 from compute.hypervisor.proxmox.observe.snapshot import Node, Storage, chosen
@@ -25,7 +26,7 @@ def host(shared: Shared, build: Build, node_name: str) -> Storage:
     found = storage(shared, node_name, build.storage)
     hardware(build)
     if not build.boots_from_volume:
-        room(build, found)
+        room(shared, node_name, build, found)
         image_is_there(shared, build)
     if build.config_drive is not None:
         config_drives(shared, node_name)
@@ -85,18 +86,13 @@ def hardware(build: Build) -> None:
     guest.of(build)
 
 
-def room(build: Build, found: Storage) -> None:
+def room(shared: Shared, node_name: str, build: Build, found: Storage) -> None:
     """Refuse a disk that doesn't fit: all of it, or what a thin disk takes at first."""
     beside = total_mib(build.local_disks) << 20
     disk = (build.disk_gib << 30) + beside
     first = build.image.size_bytes if build.image is not None and not build.image.cd else 0
     needed = first if storage_types.of(found.kind).thin else max(disk, first + beside)
-    if found.available < needed:
-        raise HypervisorError(
-            Category.STORAGE_FULL,
-            f"Storage {found.name} has {found.available >> 20} MiB free, "
-            f"{needed >> 20} MiB are needed.",
-        )
+    space.require(shared, node_name, found, needed)
 
 
 def image(shared: Shared, build: Build) -> Image:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from common.messages.commands import VolumeUser
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.cluster import space
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.storage import usage
@@ -48,11 +49,7 @@ def user_of(holder: Vm, disk: str, users: Iterable[VolumeUser]) -> str | None:
     return usage.user(holder, disk.split(":", 1)[0], disk, but=holder.vmid)
 
 
-def require_room(storage: Storage, needed: int) -> None:
+def require_room(vm: Vm, storage: Storage, needed: int) -> None:
     """Raise HypervisorError unless a storage that takes all at once has this many bytes left."""
-    if not storage_types.of(storage.kind).thin and storage.available < needed:
-        raise HypervisorError(
-            Category.STORAGE_FULL,
-            f"Storage {storage.name} has {storage.available >> 20} MiB free, "
-            f"{needed >> 20} MiB are needed.",
-        )
+    if not storage_types.of(storage.kind).thin:
+        space.require(vm.shared, vm.node, storage, needed)

@@ -187,7 +187,7 @@ class ProxmoxVolume:
     def _create(self, command: MakeVolume) -> None:
         storage = host_checks.storage(self._shared, self._vm.node, command.storage)
         source = command.source
-        fence.require_room(storage, command.size_gib << 30)
+        fence.require_room(self._vm, storage, command.size_gib << 30)
         key = self._shared.storage_key(self._vm.node, storage.name)
         what = "volume" if source is None else f"copy of {source.volid}"
         try:

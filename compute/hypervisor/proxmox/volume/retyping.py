@@ -83,7 +83,7 @@ def _move(shared: Shared, holder: Holder, command: RetypeVolume) -> None:
             f"{vm} was on {vm.home} when the retype was begun, and {storage.name} is not shared.",
         )
     _require_clear(vm, _remove_copies(shared, vm, storage.name))
-    fence.require_room(storage, one_volume.listed_bytes(vm, command.volid, at_most=True))
+    fence.require_room(vm, storage, one_volume.listed_bytes(vm, command.volid, at_most=True))
     # Attaching a volume requires that its holder is protected: nobody gets it any more.
     holder.plug(command.volid)
     fence.require_unused(vm, command.volid, command.users)

@@ -15,6 +15,7 @@ from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 
 _only_look: contextvars.ContextVar[bool] = contextvars.ContextVar("only_look", default=False)
+_past_locks: contextvars.ContextVar[bool] = contextvars.ContextVar("past_locks", default=False)
 
 
 class WouldChangeError(HypervisorError):
@@ -22,13 +23,20 @@ class WouldChangeError(HypervisorError):
 
 
 @contextmanager
-def only_look(on: bool) -> Iterator[None]:
-    """Refuse writes of this thread within the block, if ``on``."""
-    token = _only_look.set(on)
+def only_look(on: bool, *, past_locks: bool = False) -> Iterator[None]:
+    """Refuse writes of this thread within the block, if ``on``. ``past_locks``: the look doesn't
+    mind locks that nothing will release."""
+    token, locks = _only_look.set(on), _past_locks.set(on and past_locks)
     try:
         yield
     finally:
         _only_look.reset(token)
+        _past_locks.reset(locks)
+
+
+def may_look_past_locks() -> bool:
+    """Return whether this thread only looks, at locked VMs as well."""
+    return _past_locks.get()
 
 
 def may_only_look() -> bool:

@@ -118,22 +118,22 @@ class Executor:
             return _refusal(job, Category.UNKNOWN_OUTCOME, "The agent broke; see its log.")
 
     def _carry_out(self, job: Job, command: Command) -> Outcome:
-        """Carry a command out. A VM whose notes were edited is only looked at.
+        """Carry a command out. A VM whose notes were edited, or that is locked, is only looked at.
 
         So an undo ends where the fence refused the action before anything was changed.
         """
         outcome = self._attempt(job, command)
         failure = outcome.failure
-        lost = failure is not None and failure.category is Category.MARK_LOST
-        if job.only_look or not lost or not isinstance(command, OF_STATE):
+        refused = failure is not None and failure.category in (Category.MARK_LOST, Category.LOCK)
+        if job.only_look or not refused or not isinstance(command, OF_STATE):
             return outcome
         with job.looking():
-            seen = self._attempt(job, command)
+            seen = self._attempt(job, command, past_locks=True)
         return seen if seen.ok else outcome
 
-    def _attempt(self, job: Job, command: Command) -> Outcome:
+    def _attempt(self, job: Job, command: Command, *, past_locks: bool = False) -> Outcome:
         hypervisor = self._hypervisors[command.placed.cluster]
-        with only_look(job.only_look):
+        with only_look(job.only_look, past_locks=past_locks):
             return COMMANDS[type(command)](job, hypervisor, command, self._graceful_seconds)
 
 

@@ -42,10 +42,10 @@ CATEGORIES: Mapping[Category, str] = {
     Category.IMAGE_CORRUPT: f"{NO_COMMAND}only its owner has the image's data",
     Category.TEMPLATE_LOCKED: f"{_AGENT}/test_templates.py::"
     "test_a_locked_template_is_gone_around_and_named",
-    Category.LOCK: f"{_AUDIT}[lock_stuck]",
+    Category.LOCK: "tests/chaos/test_locked_vms.py::test_the_remedy_works",
     Category.STORAGE_CONFLICT: f"{_AGENT}/test_strays.py::"
     "test_all_are_named_and_removed_by_one_remedy",
-    Category.STORAGE_FULL: f"{NO_COMMAND}what is not needed on a storage only its owners know",
+    Category.STORAGE_FULL: "tests/chaos/test_full_storage.py::test_a_server",
     Category.NETWORK: _DOCTOR,
     Category.TASK_TIMEOUT: f"{NO_COMMAND}the action again",
     Category.UNKNOWN_OUTCOME: f"{NO_COMMAND}the action again",
@@ -84,6 +84,8 @@ MODULES: Mapping[str, str] = {
     "compute/hypervisor/proxmox/api/handshake.py": _DOCTOR,
     "compute/hypervisor/proxmox/vmconfig/by_hand.py": "tests/chaos/test_edited_notes.py::"
     "test_an_action",
+    "compute/hypervisor/proxmox/cluster/locks.py": "tests/chaos/test_locked_vms.py::"
+    "test_the_remedy_works",
     "compute/hypervisor/proxmox/cluster/vmid.py": f"{_AGENT}/test_refused.py::"
     "test_a_holder_whose_notes_were_edited",
     "compute/hypervisor/proxmox/sdn/vnets.py": f"{_AGENT}/test_vnets.py::"

@@ -193,7 +193,7 @@ class ProxmoxMachine:
     def stop(self, graceful_seconds: int) -> Detail:
         """Stop it; an absent VM counts as stopped."""
         config = self._vm.look()
-        if config is not None and not power_states.is_locked(config):
+        if config is not None and self._vm.unlocked(config) is not None:
             power.stop(self._vm, graceful_seconds)
         return {"power_state": PowerState.SHUTDOWN.name}
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import Any, Generic, Self
+
+from typing_extensions import TypeVar  # with a default
 
 from common.codec import Tagged
 from common.messages.filters import Filter
@@ -157,12 +158,7 @@ _NOWHERE = Placed("", "", "", 0)
 _NEVER = datetime.datetime.max.replace(tzinfo=datetime.UTC)
 
 #: the class of a command's outcome; of any command: ``Outcome``
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    O_co = TypeVar("O_co", bound=Outcome, covariant=True, default=Outcome)
-else:
-    O_co = typing.TypeVar("O_co", covariant=True)
+O_co = TypeVar("O_co", bound=Outcome, covariant=True, default=Outcome)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ class End(Generic[W, Out]):
     row: Any
     """What ``OneCommand.lock`` returned."""
     outcome: Out
-    """The agent's; where none has looked, one that says nothing but the failure."""
+    """The agent's; where no agent has looked, it has nothing but the failure."""
 
     @property
     def operation(self) -> Operation:

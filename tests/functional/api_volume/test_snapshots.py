@@ -78,7 +78,7 @@ def test_a_snapshot(api: VolumeApi) -> None:
     assert message(api.ask("DELETE", f"/volumes/{volume_id}"))[0] == 400
     assert api.ask("DELETE", path)[0] == 202
     assert shown(api, snapshot_id)["status"] == "deleting"
-    api.world.answer(sent(api, SnapVolume, volume_id, 2), ok=True)
+    api.world.answer(sent(api, SnapVolume, volume_id, 2), ok=True, gone=True)
     eventually(lambda: api.ask("GET", path)[0] == 404)
 
 

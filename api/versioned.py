@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from api.query import Query
+from common.clients.projects import Projects
 from common.context import RequestContext
 from common.errors import NotFound
-from common.projects import Projects
 from conductor.rpc import ConductorRpc
 from db.reading import reading
 from web import bodies, wsgi

@@ -20,7 +20,7 @@ from common import clock
 from common.context import internal
 from common.messages.commands import Build, Command, Destroy, Power, PowerAction
 from common.messages.reports import Outcome, Report
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.commands import build, destroy, power
 from compute.commands.job import Job
 from compute.hypervisor.proxmox import settings

@@ -30,7 +30,7 @@ from common import clock, config, ids
 from common.context import internal
 from common.messages.commands import Build, ConfigDrive, Image, Placed, Template
 from common.messages.reports import Outcome
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute import config as compute_config
 from compute.commands import build
 from compute.commands.job import Job

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_context import context as oslo_context
 
 from common import ids
-from common.states import ResourceType
+from common.resources.states import ResourceType
 
 
 class RequestContext(oslo_context.RequestContext):

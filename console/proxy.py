@@ -9,7 +9,7 @@ from common import context
 from common.errors import MicronovaError
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole, token_hash
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from common.streams import Stream, relay
 from compute.client import ComputeClient
 from conductor.rpc import ConductorRpc

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import sqlalchemy as sa
 
-from common.states import ResourceType
+from common.resources.states import ResourceType
 
 
 class Record(Protocol):

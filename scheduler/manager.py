@@ -10,7 +10,7 @@ from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.resources.aggregates import AllAggregates
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from scheduler import measured
 from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable

@@ -32,7 +32,7 @@ from common.messages.reports import (
     outcome_named_by,
 )
 from common.resources.local_disks import LocalDisk
-from common.states import ResourceType
+from common.resources.states import ResourceType
 
 
 @dataclass(frozen=True)

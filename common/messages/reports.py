@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.codec import Member, Tagged
-from common.states import ResourceType
+from common.resources.states import ResourceType
 
 
 class Category(enum.StrEnum):

@@ -7,16 +7,18 @@ A change that is half done is left so, and the resource shows it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from common.log import logger
 from common.messages.reports import Category, Failure
 from common.resources.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
 from conductor.engine import close
 from conductor.engine.stages import Table, Task, Work
-from conductor.store.ledger import leases, operations as ledger, pulse, transitions
+from conductor.store.ledger import leases, pulse, transitions
+from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
-from typing import Any
 
 LOG = logger(__name__)
 

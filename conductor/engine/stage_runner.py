@@ -11,7 +11,7 @@ from common.failures import passes
 from common.log import logger
 from common.messages.reports import Failure, Outcome, Removed, VmSeen
 from common.metrics import stages as measured
-from common.states import PowerState
+from common.resources.states import PowerState
 from conductor.engine import overslept
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Work

@@ -15,8 +15,14 @@ from common.messages.reports import Step
 from common.resources import locks, states
 from common.resources.networks import MOST_INTERFACES, too_many_interfaces
 from common.resources.security_rules import DEFAULT
-from common.resources.states import ACTIONS, SHELVED, SOFT_DELETABLE, TaskState, VmState
-from common.states import ResourceType
+from common.resources.states import (
+    ACTIONS,
+    SHELVED,
+    SOFT_DELETABLE,
+    ResourceType,
+    TaskState,
+    VmState,
+)
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

@@ -6,7 +6,7 @@ from common import clock
 from common.context import internal
 from common.errors import Conflict, NotFound
 from common.log import logger
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.accept import Accept

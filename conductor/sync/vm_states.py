@@ -7,8 +7,13 @@ from common.context import RequestContext, internal
 from common.log import logger
 from common.messages.facts import LAST, VmStates
 from common.messages.reports import Step
-from common.resources.states import InternalAction, OperationState, PowerState, as_seen
-from common.states import ResourceType
+from common.resources.states import (
+    InternalAction,
+    OperationState,
+    PowerState,
+    ResourceType,
+    as_seen,
+)
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.periodic import Periodic

@@ -18,7 +18,7 @@ from common import ids
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
-from simulator.seed import add_storage
+from simulator.state.seed import add_storage
 from tests.chaos.actions import ACTIONS, MOVABLE, ask, delete_images
 from tests.chaos.cloud import IMAGE
 from tests.chaos.test_locked_vms import operations, prepared, rested, shell

@@ -15,8 +15,7 @@ from common import clock, rpc
 from common.context import internal
 from common.messages.reports import Built, Report, Step
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.resources.states import PowerState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType
 from db import schema
 from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order

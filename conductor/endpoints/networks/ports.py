@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import PortNotFound, ServerNotFound
 from common.resources import quotas as limits
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Runner

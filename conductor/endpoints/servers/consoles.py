@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.flows.guest import consoles
 

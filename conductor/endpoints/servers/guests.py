@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.messages.guests import Diagnostics
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import guests
 from conductor.flows.accept import Accept

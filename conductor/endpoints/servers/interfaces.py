@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.errors import Invalid, Unavailable
-from common.resources.states import OperationState
-from common.states import ResourceType
+from common.resources.states import OperationState, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.log import logger
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.manage import mark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.context import RequestContext
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
 from conductor.flows.guest.begin_volume import VolumeAcceptance

@@ -9,8 +9,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
 from common.resources import locks
-from common.resources.states import VmState
-from common.states import ResourceType
+from common.resources.states import ResourceType, VmState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Begin, Runner

@@ -11,9 +11,8 @@ from common.errors import Conflict, Invalid, MicronovaError
 from common.guest.asked import CannotError
 from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
 from common.resources import locks
-from common.resources.states import ACTIONS, VmState
+from common.resources.states import ACTIONS, ResourceType, VmState
 from common.resources.volumes import VolumeStatus
-from common.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

@@ -5,8 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict
 from common.resources import locks
-from common.resources.states import ACTIONS, VmState
-from common.states import ResourceType
+from common.resources.states import ACTIONS, ResourceType, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

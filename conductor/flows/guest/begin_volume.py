@@ -12,8 +12,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Forbidden, Invalid, NotFound
 from common.messages.commands import Placed, PlugVolume
 from common.resources.states import PowerState, VmState
-from common.resources.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus
-from common.volumes import serial
+from common.resources.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus, serial
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.flows.guest import plugging

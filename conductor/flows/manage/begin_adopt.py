@@ -12,8 +12,7 @@ from common.errors import Conflict, NotFound, Unavailable
 from common.messages.commands import Nic
 from common.messages.facts import HostFacts, Inspection
 from common.messages.reports import Step
-from common.resources.states import PowerState, TaskState, VmState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType, TaskState, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.flows import guest_data

@@ -19,8 +19,7 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Step
 from common.resources import local_disks, locks
 from common.resources.migrations import MigrationStatus, MigrationType
-from common.resources.states import ACTIONS, VmState
-from common.states import ResourceType
+from common.resources.states import ACTIONS, ResourceType, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope

@@ -14,7 +14,7 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import Removed
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Work
 from conductor.plans import OfVolumePlan

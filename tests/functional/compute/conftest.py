@@ -43,7 +43,7 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.metrics.table import PROXMOX_CALLS
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute import config as compute_config
 from compute import drivers, prepare
 from compute.client import ComputeClient

@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from common import clock, ids
 from common.messages.commands import Command, Mark, PowerAction, RetireTemplate
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.hypervisor.only_look import may_only_look
 from compute.hypervisor.proxmox import settings as proxmox_settings
 from compute.hypervisor.proxmox.api.client import Client

@@ -10,7 +10,7 @@ import pytest
 
 from common.messages.commands import Build, Copy, Image, PowerAction, RetireTemplate, Template
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from tests.fixtures.storages import FILES, STORAGES, StorageType
 from tests.functional.compute.conftest import (
     Cluster,

@@ -13,7 +13,7 @@ import pytest
 from common import clock, ids
 from common.context import internal
 from common.messages.commands import Mark, Placed, PowerAction
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,

@@ -13,8 +13,7 @@ from common.context import internal
 from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
 from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
 from common.messages.reports import Category
-from common.resources.states import PowerState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType
 from tests.fixtures.null import DRIVER
 from tests.functional.compute.conftest import (
     Worker,

@@ -12,7 +12,7 @@ from common.context import internal
 from common.failures import Verdict
 from common.messages.commands import Command, Destroy, Placed, PowerAction, RetireTemplate
 from common.messages.reports import Category, Failure
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from tests.functional.compute.conftest import (
     IMAGE,
     Cluster,

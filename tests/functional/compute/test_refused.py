@@ -9,7 +9,7 @@ import pytest
 from common import clock
 from common.messages.commands import Build, Command, MakeVolume, SnapshotVerb, SnapVolume
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from simulator.state.roles import agent_roles
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (

@@ -14,7 +14,7 @@ from common.context import internal
 from common.failures import Verdict
 from common.messages.commands import Build, CacheImage, Image, Placed, RetireTemplate, Template
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
     Cluster,

@@ -18,7 +18,7 @@ from common import clock, ids
 from common.messages.commands import Placed, RemoveImage, StoreImage
 from common.messages.reports import Category
 from common.resources import image_files
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.commands.image_source import PIECE_BYTES
 from tests.functional.compute.conftest import CLOUD, Cluster, Worker
 from tests.functional.simulator_fixture import RunningSimulator

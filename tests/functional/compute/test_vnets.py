@@ -15,7 +15,7 @@ from common.failures import Verdict
 from common.messages.commands import MakeVnet, Placed, RemoveVnet
 from common.messages.reports import Category
 from common.resources import vnets
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute import preflight
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.sdn import vnets as sdn_vnets

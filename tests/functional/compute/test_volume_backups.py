@@ -10,7 +10,7 @@ import pytest
 from common import clock, ids
 from common.messages.commands import BackUpVolume, MakeVolume, RemoveBackup, VolumeSource
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,

@@ -17,7 +17,7 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from tests.fixtures.storages import NATIVE, STORAGES
 from tests.functional.compute.conftest import (

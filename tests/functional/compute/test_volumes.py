@@ -17,8 +17,7 @@ from common.messages.commands import (
     VolumeUser,
 )
 from common.messages.reports import Category, Plugged
-from common.resources.states import PowerState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType
 from tests.functional.compute.conftest import (
     CLOUD,
     Cluster,

@@ -7,7 +7,7 @@ import pytest
 from common import codec
 from common.messages.commands import Build, Command, ConfigDrive, Image, Nic, Placed, Template
 from common.messages.reports import Category, Failure, Outcome, Report, Step
-from common.states import ResourceType
+from common.resources.states import ResourceType
 
 NOW = datetime.datetime(2026, 1, 1, 12, 30, tzinfo=datetime.UTC)
 

@@ -13,8 +13,7 @@ from common.messages.commands import Build, Placed, PlugVolume
 from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
 from common.resources.local_disks import LocalDisk
-from common.resources.states import PowerState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType
 from compute.commands.job import Job
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 

@@ -14,8 +14,8 @@ from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerA
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
 from common.messages.reports import Category, Report
+from common.resources.states import ResourceType
 from common.rpc.events import ConductorEvents
-from common.states import ResourceType
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.observed.facts import HostFactsCache

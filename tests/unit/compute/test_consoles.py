@@ -22,7 +22,7 @@ from common.messages.consoles import (
     OpenConsole,
 )
 from common.messages.reports import Built, Category
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute import config as compute_config
 from compute.hypervisor.port import HypervisorError
 from compute.observed.console_logs import ConsoleLogs

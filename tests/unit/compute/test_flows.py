@@ -10,8 +10,7 @@ from common import clock
 from common.failures import Verdict, verdict_of
 from common.messages.commands import ConfigDrive, Destroy, Placed, Power, PowerAction
 from common.messages.reports import Category
-from common.resources.states import PowerState
-from common.states import ResourceType
+from common.resources.states import PowerState, ResourceType
 from compute.commands.build import build
 from compute.commands.destroy import destroy
 from compute.commands.power import power

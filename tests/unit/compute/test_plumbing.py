@@ -16,7 +16,7 @@ from common.messages.commands import Destroy
 from common.messages.facts import ClusterFacts
 from common.messages.reports import Category, Failure, Outcome, Report, Step
 from common.resources.aggregates import Ratios
-from common.states import ResourceType
+from common.resources.states import ResourceType
 from compute.commands.job import Job
 from compute.hypervisor.port import Abandoned
 from compute.observed.facts import HostFactsCache, is_news

@@ -18,10 +18,11 @@ from api.compute.resources.servers.boot_sources import image_of
 from api.compute.resources.servers.place import Place, place_of
 from api.compute.schemas.types import MAX_INT
 from api.compute.views import servers as views
-from common import hints, ids
+from common import ids
 from common.errors import Invalid, NotSupported
 from common.messages.commands import GuestFile
-from common.security_rules import DEFAULT
+from common.resources import hints
+from common.resources.security_rules import DEFAULT
 from conductor.rpc.servers.servers import RequestedNetwork
 
 _UNSUPPORTED: Mapping[str, str] = {

@@ -6,8 +6,8 @@ import pytest
 
 from common import clock
 from common.messages.commands import Move
+from common.resources.states import ResourceType
 from common.resources.volumes import SnapshotWay
-from common.states import ResourceType
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 from compute.hypervisor.proxmox.vmconfig import disks, movable, storage_types
 from compute.hypervisor.proxmox.vmconfig.movable import Situation

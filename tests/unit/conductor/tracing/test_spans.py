@@ -125,7 +125,7 @@ def test_attempts_decisions_and_faults_are_events() -> None:
     failed = dataclasses.replace(story.operation, state="failed", message="No room.", attempt=2)
     again = a_step("compute_create_vm", 4, 5, attempt=2, result="Error")
     fault = OperationFault(
-        1,
+        operation_id=1,
         attempt=1,
         server_uuid="uuid",
         request_id=REQUEST,

@@ -35,7 +35,7 @@ class RequestContext(oslo_context.RequestContext):
         self.only_look = only_look
         #: the only revision of a record that may be changed; None: any
         self.if_revision = if_revision
-        #: what is being worked on, for the log line: see ``common.states.ResourceType``
+        #: what is being worked on, for the log line: see ``common.resources.states.ResourceType``
         self.resource_type, self.resource_id = resource_type, resource_id
 
     def about(self, resource_type: str, resource_id: str) -> None:

@@ -43,7 +43,7 @@ class RequestedNetwork:
 
 @dataclass(frozen=True, kw_only=True)
 class FirstBoot:
-    """What the guest gets at the first boot from its disk, and nobody keeps."""
+    """What the guest gets at the first boot from its disk; stored nowhere else."""
 
     admin_password: str | None = field(default=None, repr=False)
     files: tuple[GuestFile, ...] = ()

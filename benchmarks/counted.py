@@ -86,9 +86,9 @@ def _cloud(arguments: list[str]) -> int:
             install(Counters(Path(os.environ[_FILE])))
             return super().load()
 
-    config_file, listener = arguments
+    config_file, *listeners = arguments
     sys.argv[1:] = []
-    Counted(config_file, int(listener)).run()
+    Counted(config_file, *map(int, listeners)).run()
     return 0
 
 

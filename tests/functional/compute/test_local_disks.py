@@ -178,7 +178,7 @@ def test_a_move_takes_them_along(
         moved = worker.run(a_move(build, "pve2", deadline=clock.after(60)))
         # From a node's own storage Proxmox VE copies the disks of some types only.
         kind = disk_kind.removesuffix("-chain")
-        assert moved.ok == storage_types.of(kind).disk, moved
+        assert moved.ok == storage_types.of(kind).copied, moved
         if not moved.ok:
             assert there(cluster, build) == before
             return

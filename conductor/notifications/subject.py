@@ -47,8 +47,9 @@ class Subject:
 
     @property
     def planned(self) -> Mapping[str, Any]:
-        """What the operation plans, or nothing."""
-        return self.plan or {}
+        """What the operation plans, with the fields of the command that it contains."""
+        plan = self.plan or {}
+        return {**(plan.get("command") or {}), **plan}
 
     @property
     def priority(self) -> str:

@@ -321,7 +321,7 @@ def test_the_conductor_hears_of_it_before_the_host_answers(site: Site, origin: O
     before = heard()
     eventually(lambda: heard() > before, 10)
     goes_on.set()
-    assert site.command(StoreImage).server_uuid == image_id
+    assert site.command(StoreImage).resource_id == image_id
     reader.dispose()
 
 

@@ -10,6 +10,7 @@ import pytest
 from common.guest.hardware import with_root_bus
 from common.messages.commands import Build, RetireTemplate, Size
 from common.resources.local_disks import EPHEMERAL_SLOTS, SWAP_SLOT, LocalDisk
+from common.resources.states import ResourceType
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -70,7 +71,14 @@ def test_a_root_disk_is_on_its_bus_for_life(
     copy = a_copy(build, 195_000 + build.operation_id)
     assert worker.run(copy).ok
     retire = RetireTemplate(
-        *(copy.operation_id + 100_000, 1, "", copy.placed, clock.after(60)),
+        *(
+            copy.operation_id + 100_000,
+            1,
+            ResourceType.TEMPLATE,
+            "c1/1",
+            copy.placed,
+            clock.after(60),
+        ),
         image_id=copy.image_id,
         cloud=copy.cloud,
     )

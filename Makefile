@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
+VERSION ?= 1.0.0
 # What is shown of a command goes through a pipe, and must not hide that the command failed.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: demo up test test-all clean
+.PHONY: demo up test test-all release clean
 
 demo: $(VENV)/installed
 	exec $(VENV)/bin/micronova up --demo $(ARGS)
@@ -22,6 +23,9 @@ test: $(VENV)/tox
 
 test-all: $(VENV)/tox
 	$(VENV)/bin/tox run -q -e all $(ARGS)
+
+release: $(VENV)/tox
+	$(VENV)/bin/tox run -q -e release -- $(VERSION) $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist *.egg-info

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "db upgrade": "cli.services.database:UpgradeDatabases",
     "doctor": "cli.services.doctor:Doctor",
     "explain": "cli.explain:Explain",
+    "files": "cli.services.files:WriteFiles",
     "help": "cli.help:Help",
     "keypair create": "cli.keypair:CreateKeypair",
     "metrics": "cli.admin.metrics:ShowMetrics",

@@ -1,0 +1,1 @@
+"""What makes a release: changelog, tag, archives, packages, images. Not a part of micronova."""

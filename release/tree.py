@@ -1,0 +1,92 @@
+"""A clone of a repository, in which a release is made before the repository has anything of it."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+VERSION = re.compile(r"^version = \S+$|^version = \"[^\"]+\"$", re.MULTILINE)
+_FORM = re.compile(r"[1-9]\d*\.\d+\.\d+")
+FRAGMENTS = "changes"
+_NOT_FRAGMENTS = frozenset({"README.md"})
+
+
+class CannotRelease(Exception):
+    """What is asked for can't be released; the text says why."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository with a work tree."""
+
+    path: Path
+
+    def git(self, *words: str) -> str:
+        """Run git in it; return what it prints."""
+        done = subprocess.run(
+            ["git", "-C", str(self.path), *words], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise CannotRelease(f"git {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def clone(self, folder: Path) -> Repository:
+        """Return a clone of its commit, with the identity of its committer."""
+        self.git("clone", "--quiet", "--shared", "--no-checkout", str(self.path), str(folder))
+        made = Repository(folder)
+        made.git("checkout", "--quiet", "--detach", self.git("rev-parse", "HEAD"))
+        for name in ("user.name", "user.email"):
+            made.git("config", name, self.git("config", name))
+        return made
+
+
+def fragments(repository: Repository) -> list[str]:
+    """Return the names of the news fragments of a commit."""
+    names = repository.git("ls-tree", "--name-only", f"HEAD:{FRAGMENTS}").splitlines()
+    return [name for name in names if name not in _NOT_FRAGMENTS]
+
+
+def refuse(repository: Repository, version: str) -> None:
+    """Raise CannotRelease where the repository's commit can't become this version."""
+    if not _FORM.fullmatch(version):
+        raise CannotRelease(f"{version} is no version of the form 1.2.3.")
+    if repository.git("status", "--porcelain"):
+        raise CannotRelease("The tree has changes that are not committed.")
+    if not fragments(repository):
+        raise CannotRelease("There are no news fragments in changes/: nothing to release.")
+    released = [_numbers(tag) for tag in repository.git("tag", "--list", "v*").splitlines()]
+    if released and _numbers(f"v{version}") <= max(released):
+        raise CannotRelease(f"{version} is not newer than what was released.")
+
+
+def _numbers(tag: str) -> tuple[int, ...]:
+    return tuple(int(one) for one in re.findall(r"\d+", tag))
+
+
+def commit(clone: Repository, version: str) -> None:
+    """Set the version, gather the changelog, commit and tag it in a clone."""
+    for name in ("setup.cfg", "pyproject.toml"):
+        path = clone.path / name
+        text = path.read_text(encoding="utf-8")
+        quoted = f'"{version}"' if path.suffix == ".toml" else version
+        text, count = VERSION.subn(f"version = {quoted}", text)
+        if count != 1:
+            raise CannotRelease(f"{name} has {count} lines with a version, not one.")
+        path.write_text(text, encoding="utf-8")
+    words = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", version]
+    done = subprocess.run(words, cwd=clone.path, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotRelease(f"towncrier: {done.stdout}{done.stderr}")
+    clone.git("add", "--all")
+    clone.git("commit", "--quiet", "--message", f"release: {version}")
+    clone.git("tag", "--annotate", "--message", f"micronova {version}", f"v{version}")
+
+
+def take(repository: Repository, clone: Repository, version: str) -> None:
+    """Bring the commit and the tag of a clone into the repository, on its present branch."""
+    tag = f"refs/tags/v{version}"
+    repository.git("fetch", "--quiet", "--no-tags", str(clone.path), f"{tag}:{tag}")
+    repository.git("merge", "--quiet", "--ff-only", f"v{version}")

@@ -29,7 +29,8 @@ def make(tree: Path, into: Path) -> list[Path]:
     """
     moment = epoch(tree)
     # Those that build the archives are the tested ones, too.
-    constraints = str(tree / "etc" / "constraints.txt")
+    # As a URL: pip splits what it reads of the environment at spaces.
+    constraints = (tree / "etc" / "constraints.txt").absolute().as_uri()
     environment = {
         **os.environ,
         "SOURCE_DATE_EPOCH": str(moment),

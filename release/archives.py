@@ -41,6 +41,8 @@ def make(tree: Path, into: Path) -> list[Path]:
     _build("--sdist", tree, into, environment)
     [sdist] = into.glob("*.tar.gz")
     sdist.write_bytes(normal(sdist.read_bytes(), moment))
+    if missing := tracked(tree) - members(sdist):
+        raise RuntimeError(f"The sdist lacks {', '.join(sorted(missing))}: see MANIFEST.in")
     with tempfile.TemporaryDirectory() as folder, tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
         [source] = Path(folder).iterdir()
@@ -56,6 +58,22 @@ def _build(kind: str, tree: Path, into: Path, environment: Mapping[str, str]) ->
     )
     if done.returncode:
         raise RuntimeError(f"{kind} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
+_OF_GIT = frozenset({".gitignore"})
+
+
+def tracked(tree: Path) -> set[str]:
+    """Return the files of a clone's commit that mean something outside git, too."""
+    words = ["git", "-C", str(tree), "ls-files", "-z"]
+    listed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    return set(listed.split("\0")) - {""} - _OF_GIT
+
+
+def members(sdist: Path) -> set[str]:
+    """Return the files of an sdist, as the tree has them."""
+    with tarfile.open(sdist) as archive:
+        return {one.name.partition("/")[2] for one in archive if one.isfile()}
 
 
 def normal(sdist: bytes, moment: int) -> bytes:

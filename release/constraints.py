@@ -9,7 +9,7 @@ from __future__ import annotations
 import configparser
 import importlib.metadata
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -38,7 +38,7 @@ def requirements() -> list[Requirement]:
     return [Requirement(line) for line in lines if line and not line.startswith("#")]
 
 
-def needed(first: Iterator[Requirement]) -> dict[str, str]:
+def needed(first: Iterable[Requirement]) -> dict[str, str]:
     """Return {name: version} of requirements and all below them, as they are installed here."""
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
@@ -61,7 +61,7 @@ def needed(first: Iterator[Requirement]) -> dict[str, str]:
 
 def text() -> str:
     """Return the file."""
-    found = needed(iter([*requirements(), Requirement(BUILDER)]))
+    found = needed([*requirements(), Requirement(BUILDER)])
     return _HEAD + "".join(f"{name}=={version}\n" for name, version in found.items())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,12 +21,19 @@ _TOOLS = frozenset({"pip", "micronova"})
 
 def found() -> dict[str, str]:
     """Return {version: program} of those that run here."""
-    every = {version: shutil.which(f"python{version}") for version in VERSIONS}
-    return {version: path for version, path in every.items() if path and _runs(path)}
+    every = {version: next(_programs(version), None) for version in VERSIONS}
+    return {version: path for version, path in every.items() if path}
+
+
+def _programs(version: str) -> Iterator[str]:
+    """Yield those of the path that run: pyenv has a shim for each release, chosen or not."""
+    for folder in os.get_exec_path():
+        program = shutil.which(f"python{version}", path=folder)
+        if program and _runs(program):
+            yield program
 
 
 def _runs(program: str) -> bool:
-    # A shim of pyenv is there for versions that it lacks, too.
     words = [program, "-c", "import ensurepip, venv"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 

@@ -21,16 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.process.child import die_with_parent
+from tests.fixtures.units import CONFINEMENT
 
 START_SECONDS = 90
 #: what of a unit needs root, the kernel or another service, and what is about time
-BEYOND = frozenset(
-    {
-        *("User", "Restart", "RestartSec", "NoNewPrivileges", "PrivateTmp", "PrivateDevices"),
-        *("ProtectSystem", "ProtectHome", "ProtectKernelTunables", "ProtectControlGroups"),
-        *("RestrictAddressFamilies", "CapabilityBoundingSet", "StateDirectoryMode"),
-    }
-)
+BEYOND = frozenset({"User", "Restart", "RestartSec", "StateDirectoryMode"} | CONFINEMENT)
 _READ = frozenset(
     {
         *("Type", "ExecStart", "ExecReload", "Environment", "EnvironmentFile", "StateDirectory"),

@@ -5,13 +5,28 @@ from __future__ import annotations
 import ast
 import configparser
 import importlib.metadata
+import io
+import re
+import shutil
+import subprocess
 import sys
+import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from launcher import files
+from release import archives, constraints, tree
+from release.tree import CannotRelease, Repository
+from tests.fixtures.units import CONFINEMENT
 from tests.unit import sources
 from tests.unit.sources import ROOT
+
+ETC = ROOT / "etc"
 
 SETUP = configparser.ConfigParser(interpolation=None)
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
@@ -44,7 +59,7 @@ def python_files() -> Iterator[Path]:
 
 
 def test_every_package_is_listed() -> None:
-    found = {"micronova"}
+    found = {"micronova", "micronova.etc"}
     for part in PARTS:
         for init in (ROOT / part).rglob("__init__.py"):
             found.add(".".join(("micronova", *init.parent.relative_to(ROOT).parts)))
@@ -72,7 +87,8 @@ def test_no_folder_has_more_modules_than_a_reader_looks_over() -> None:
 
 def test_every_part_is_mapped_into_micronova() -> None:
     mapped = dict(line.split(" = ") for line in lines("options", "package_dir"))
-    assert mapped == {"micronova": "micronova"} | {f"micronova.{p}": p for p in PARTS}
+    parts = (*PARTS, "etc")
+    assert mapped == {"micronova": "micronova"} | {f"micronova.{part}": part for part in parts}
 
 
 def test_every_part_says_what_it_owns() -> None:
@@ -94,6 +110,186 @@ def test_data_files_are_packaged() -> None:
             if not any(path.match(pattern) for pattern in patterns):
                 stray.append(str(path.relative_to(ROOT)))
     assert stray == []
+
+
+def test_what_a_machine_needs_is_packaged() -> None:
+    patterns = SETUP["options.package_data"]["micronova.etc"].split()
+    files = [path.relative_to(ETC) for path in ETC.rglob("*") if path.is_file()]
+    # Modules of a package's own folder are packaged as such.
+    modules = {path for path in files if path.parent == Path() and path.suffix == ".py"}
+    stray = [
+        path
+        for path in files
+        if not any(path.match(pattern) for pattern in patterns) and path not in modules
+    ]
+    assert stray == []
+    assert {Path("gunicorn.conf.py"), Path("systemd/micronova.target")} <= set(files)
+
+
+def test_every_requirement_has_a_lower_bound() -> None:
+    assert [str(one) for one in constraints.requirements() if not has_lower_bound(one)] == []
+
+
+def has_lower_bound(requirement: Requirement) -> bool:
+    return any(one.operator == ">=" for one in requirement.specifier)
+
+
+def test_the_constraints_name_all_that_is_needed() -> None:
+    pinned = constraints.pinned()
+    wanted = constraints.needed([*constraints.requirements(), Requirement(constraints.BUILDER)])
+    assert wanted.keys() - pinned.keys() == set(), "run tox -e genconstraints"
+
+
+def test_the_constraints_are_what_the_requirements_allow() -> None:
+    pinned = constraints.pinned()
+    wrong = [
+        f"{one} but {pinned[name]}"
+        for one in constraints.requirements()
+        if pinned[name := canonicalize_name(one.name)] not in one.specifier
+    ]
+    assert wrong == []
+
+
+UNITS = sorted((ETC / "systemd").glob("*.service"))
+
+
+def settings(unit: Path) -> list[tuple[str, str]]:
+    section = unit.read_text(encoding="utf-8").partition("[Service]\n")[2].partition("\n[")[0]
+    pairs = [line.partition("=") for line in section.splitlines() if line and line[0] != "#"]
+    return [(name, value) for name, _, value in pairs]
+
+
+def test_all_units_are_confined_alike() -> None:
+    found = {
+        tuple((name, value) for name, value in settings(unit) if name in CONFINEMENT)
+        for unit in UNITS
+    }
+    [common] = found
+    assert {name for name, _ in common} == CONFINEMENT
+
+
+def test_all_units_are_of_the_target() -> None:
+    for unit in UNITS:
+        text = unit.read_text(encoding="utf-8")
+        assert "\nPartOf=micronova.target\n" in text, unit
+        assert "\nWantedBy=multi-user.target micronova.target\n" in text, unit
+
+
+EXPOSURE = 3.0
+ANALYZE = shutil.which("systemd-analyze")
+
+
+@pytest.mark.skipif(ANALYZE is None, reason="there is no systemd")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_finds_little_exposed(unit: Path) -> None:
+    words = [str(ANALYZE), "security", "--offline=true", "--no-pager", str(unit)]
+    said = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = re.search(r"Overall exposure level for \S+: ([\d.]+)", said.stdout)
+    assert found is not None, said
+    assert float(found[1]) <= EXPOSURE
+
+
+def test_files_name_the_programs_of_this_installation(tmp_path: Path) -> None:
+    written = files.write(tmp_path / "new" / "folder")
+    assert {path.name for path in UNITS} <= {path.name for path in written}
+    unit = tmp_path / "new" / "folder" / "systemd" / "micronova-conductor.service"
+    programs = str(Path(sys.executable).parent)
+    assert f"\nExecStart={programs}/micronova service conductor" in unit.read_text()
+    assert all((tmp_path / "new" / "folder" / path).is_file() for path in written)
+
+
+def test_files_replace_nothing_unasked(tmp_path: Path) -> None:
+    files.write(tmp_path)
+    mine = tmp_path / "gunicorn.conf.py"
+    mine.write_text("workers = 9\n")
+    lost = tmp_path / "systemd" / "micronova.target"
+    lost.unlink()
+    with pytest.raises(files.OthersAreThere, match=r"gunicorn\.conf\.py$"):
+        files.write(tmp_path)
+    assert mine.read_text() == "workers = 9\n"
+    assert not lost.exists()
+    files.write(tmp_path, replace=True)
+    assert mine.read_text() == (ETC / "gunicorn.conf.py").read_text()
+    assert lost.exists()
+
+
+def archive(names: Sequence[str], moment: int) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as packed:
+        for name in names:
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.uid, member.uname = len(name), moment, 1000, "me"
+            member.mode = 0o664
+            packed.addfile(member, io.BytesIO(name.encode()))
+    return made.getvalue()
+
+
+def test_an_archive_is_the_same_whoever_made_it() -> None:
+    one = archives.normal(archive(["a-1/b", "a-1/c"], 5), 77)
+    assert one == archives.normal(archive(["a-1/c", "a-1/b"], 99), 77)
+    with tarfile.open(fileobj=io.BytesIO(one)) as packed:
+        assert {(m.uid, m.uname, m.mtime, m.mode) for m in packed} == {(0, "root", 77, 0o644)}
+        assert [packed.extractfile(m).read() for m in packed] == [b"a-1/b", b"a-1/c"]  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """A repository with all that a release changes, and one fragment."""
+    path = tmp_path / "repository"
+    (path / "changes").mkdir(parents=True)
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, path)
+    head = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("below -->\n")
+    (path / "CHANGELOG.md").write_text("".join(head[:2]))
+    (path / "changes" / "README.md").write_text("# News fragments\n")
+    (path / "changes" / "+first.added.md").write_text("Servers are made.\n")
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
+    made = Repository(path)
+    made.git("config", "user.name", "A maintainer")
+    made.git("config", "user.email", "one@example.org")
+    made.git("add", "--all")
+    made.git("commit", "--quiet", "--message", "all: begin")
+    return made
+
+
+def test_a_release_is_made_in_a_clone_and_taken_from_there(
+    repository: Repository, tmp_path: Path
+) -> None:
+    before = repository.git("rev-parse", "HEAD")
+    clone = repository.clone(tmp_path / "clone")
+    tree.commit(clone, "1.2.3")
+    assert (repository.git("rev-parse", "HEAD"), repository.git("tag")) == (before, "")
+    assert "## 1.2.3 (" in clone.git("show", "v1.2.3:CHANGELOG.md")
+    assert "- Servers are made." in clone.git("show", "v1.2.3:CHANGELOG.md")
+    assert "\nversion = 1.2.3\n" in clone.git("show", "v1.2.3:setup.cfg")
+    assert '\nversion = "1.2.3"\n' in clone.git("show", "v1.2.3:pyproject.toml")
+    assert tree.fragments(clone) == []
+    tree.take(repository, clone, "1.2.3")
+    assert repository.git("rev-parse", "main") == clone.git("rev-parse", "v1.2.3^{commit}")
+    assert repository.git("status", "--porcelain") == ""
+    # the first needs a fragment to be followed
+    with pytest.raises(CannotRelease, match="no news fragments"):
+        tree.refuse(repository, "1.2.4")
+
+
+@pytest.mark.parametrize("version", ["1", "1.0", "v1.0.0", "0.9.0", "1.0.0rc1", "1.0.0 "])
+def test_a_version_has_three_numbers(repository: Repository, version: str) -> None:
+    with pytest.raises(CannotRelease, match="form"):
+        tree.refuse(repository, version)
+
+
+def test_a_release_is_newer_than_all_others(repository: Repository) -> None:
+    repository.git("tag", "v1.9.0")
+    for version in ("1.9.0", "1.8.9", "1.2.30"):
+        with pytest.raises(CannotRelease, match="not newer"):
+            tree.refuse(repository, version)
+    tree.refuse(repository, "1.10.0")
+
+
+def test_what_is_not_committed_is_not_released(repository: Repository) -> None:
+    (repository.path / "setup.cfg").write_text("[metadata]\n")
+    with pytest.raises(CannotRelease, match="not committed"):
+        tree.refuse(repository, "1.0.0")
 
 
 def test_every_import_is_required_and_every_requirement_imported() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from release import archives, interpreters, tree
+from release.constraints import PYTHONS
 from release.tree import CannotRelease, Repository
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,7 +82,7 @@ def build_twice(clone: Repository, folder: Path) -> list[Path]:
 def check(wheel: Path, constraints: Path) -> None:
     """Install the wheel on each release of Python that is here."""
     known = interpreters.found()
-    for version in interpreters.VERSIONS:
+    for version in PYTHONS:
         if version not in known:
             say(f"Python {version}: not on this machine, not tried")
             continue

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import configparser
 import importlib.metadata
+import json
+import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -19,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "etc" / "constraints.txt"
 EXTRAS = ("postgresql", "mysql", "memcached", "tracing")
 """The extras that services may have; the others are of developers."""
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+"""The releases of Python that are supported."""
 BUILDER = "setuptools"
 """What makes the archives: another release of it might make other bytes."""
 
@@ -59,9 +63,37 @@ def needed(first: Iterable[Requirement]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def of_others(found: Mapping[str, str]) -> dict[str, str]:
+    """Return {name: version} of what only other releases of Python need, such as a module that
+    the standard library had: the newest."""
+    more: dict[str, str] = {}
+    for name in found:
+        for text in importlib.metadata.distribution(name).requires or ():
+            one = Requirement(text)
+            key = canonicalize_name(one.name)
+            if key in found or key in more or one.marker is None:
+                continue
+            for version in PYTHONS:
+                asks = {"python_version": version, "python_full_version": f"{version}.0"}
+                if one.marker.evaluate({"extra": "", **asks}):
+                    more |= {key: _newest(f"{one.name}{one.specifier}", version)}
+    return more
+
+
+def _newest(requirement: str, python: str) -> str:
+    words = ["install", "--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--report=-"]
+    words += ["--only-binary=:all:", f"--python-version={python}", "--target=unused", requirement]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words], check=True, capture_output=True, text=True
+    )
+    [found] = json.loads(done.stdout)["install"]
+    return str(found["metadata"]["version"])
+
+
 def text() -> str:
     """Return the file."""
     found = needed([*requirements(), Requirement(BUILDER)])
+    found = dict(sorted((found | of_others(found)).items()))
     return _HEAD + "".join(f"{name}=={version}\n" for name, version in found.items())
 
 

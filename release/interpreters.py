@@ -13,15 +13,14 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from release.constraints import EXTRAS, pinned
+from release.constraints import EXTRAS, PYTHONS, pinned
 
-VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 _TOOLS = frozenset({"pip", "micronova"})
 
 
 def found() -> dict[str, str]:
     """Return {version: program} of those that run here."""
-    every = {version: next(_programs(version), None) for version in VERSIONS}
+    every = {version: next(_programs(version), None) for version in PYTHONS}
     return {version: path for version, path in every.items() if path}
 
 

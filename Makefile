@@ -7,7 +7,7 @@ VERSION ?= 1.0.0
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: demo up test test-all release clean
+.PHONY: demo up test test-all release deb clean
 
 demo: $(VENV)/installed
 	exec $(VENV)/bin/micronova up --demo $(ARGS)
@@ -26,6 +26,9 @@ test-all: $(VENV)/tox
 
 release: $(VENV)/tox
 	$(VENV)/bin/tox run -q -e release -- $(VERSION) $(ARGS)
+
+deb: $(VENV)/tox
+	$(VENV)/bin/tox run -q -e deb -- $(ARGS)
 
 clean:
 	rm -rf $(VENV) .tox build dist *.egg-info

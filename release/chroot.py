@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,12 @@ PROGRAMS = ("debootstrap", "unshare", "tar")
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"
 _PASSED_ON = ("PIP_", "SOURCE_DATE_EPOCH", "MICRONOVA_", "http_proxy", "https_proxy", "no_proxy")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# What is mounted in the program's own namespace ends with it.
+_ENTER = """
+mount -t proc proc "$0/proc"
+mount --rbind /dev "$0/dev"
+exec chroot "$0" "$@"
+"""
 
 
 def missing() -> list[str]:
@@ -56,12 +63,15 @@ class Chroot:
     root: Path
 
     @classmethod
-    def of(cls, kept: Path, folder: Path) -> Chroot:
-        """Return the system of an archive, unpacked into a new folder, with this machine's net."""
-        folder.mkdir(parents=True)
-        run(["tar", "--extract", f"--file={kept}", f"--directory={folder}", "--numeric-owner"])
-        shutil.copy("/etc/resolv.conf", folder / "etc" / "resolv.conf")
-        return cls(folder)
+    @contextlib.contextmanager
+    def of(cls, kept: Path) -> Iterator[Chroot]:
+        """Unpack an archive to a folder that ends with the context; the net is this machine's."""
+        with tempfile.TemporaryDirectory(prefix="micronova-chroot-") as folder:
+            root = Path(folder) / "root"
+            root.mkdir()
+            run(["tar", "--extract", f"--file={kept}", f"--directory={root}", "--numeric-owner"])
+            shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+            yield cls(root)
 
     def trust(self) -> None:
         """Have it trust whom this machine trusts."""
@@ -80,8 +90,7 @@ class Chroot:
         done = subprocess.run(
             [
                 *("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"),
-                f"--mount-proc={self.root}/proc",
-                *("chroot", str(self.root), *words),
+                *("sh", "-ec", _ENTER, str(self.root), *words),
             ],
             env=environment,
             stdin=subprocess.DEVNULL,

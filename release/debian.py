@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -61,8 +60,7 @@ def package(suite: str, wheel: Path, dist: Path, cache: Path = CACHE) -> Path:
     """Make the package of a wheel for a release of Debian; return its path in `dist`."""
     kept = chroot.archive(suite, PACKAGES, cache)
     moment = archives.epoch(ROOT)
-    with tempfile.TemporaryDirectory(prefix="micronova-deb-") as folder:
-        machine = Chroot.of(kept, Path(folder) / "root")
+    with Chroot.of(kept) as machine:
         machine.trust()
         place = machine.root / _PLACE
         for name in _SOURCES:

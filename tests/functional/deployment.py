@@ -48,7 +48,7 @@ from tests.functional.systemd import Systemd
 from tests.pages import block
 
 _LEFT = re.compile(r"…|\bexample\b|mq\d|cache\d|\b10\.0\.0\.|(?<![\w/])/(?:etc|opt|var)/micronova")
-_EXTRAS = re.compile(r"'micronova\[([\w,]+)\]'")
+_EXTRAS = re.compile(r"\[([\w,]+)\]'")
 
 
 @dataclass

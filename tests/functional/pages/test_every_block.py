@@ -18,7 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES]
 
-ELSEWHERE = frozenset({"docs/deploy.md", "docs/existing-dashboards.md", "docs/kubernetes.md"})
+ELSEWHERE = frozenset(
+    {"docs/deploy.md", "docs/existing-dashboards.md", "docs/install.md", "docs/kubernetes.md"}
+)
 """Pages whose blocks are run by tests of their own."""
 
 EXCEPTIONS = {

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.fixtures import dashboards, deployment_page, kubernetes
+from tests.fixtures import dashboards, deployment_page, install_page, kubernetes
 from tests.pages import ROOT, Block, blocks
 
 Printed = tuple[str, str, str]
 
-RUN: frozenset[Printed] = deployment_page.RUN | dashboards.RUN | kubernetes.RUN
+RUN: frozenset[Printed] = deployment_page.RUN | dashboards.RUN | install_page.RUN | kubernetes.RUN
 """Blocks that tests use: page, language and a text of each."""
 
 NOT_RUN: Mapping[Printed, str] = {}

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -211,6 +212,32 @@ def test_files_replace_nothing_unasked(tmp_path: Path) -> None:
     files.write(tmp_path, replace=True)
     assert mine.read_text() == (ETC / "gunicorn.conf.py").read_text()
     assert lost.exists()
+
+
+CONTAINERS = ROOT / "containers"
+
+
+def test_an_image_is_of_a_base_with_a_plain_name_and_not_roots() -> None:
+    text = (CONTAINERS / "Containerfile").read_text(encoding="utf-8")
+    assert set(re.findall(r"^FROM (\S+)", text, re.MULTILINE)) == {"${BASE}"}
+    assert re.findall(r"^ARG BASE=(\S+)$", text, re.MULTILINE) == ["debian:trixie-slim"]
+    [user] = re.findall(r"^USER (\d+):\d+$", text, re.MULTILINE)
+    assert int(user) > 0
+    assert "\nHEALTHCHECK " in text
+
+
+@pytest.mark.parametrize(
+    "file", sorted(CONTAINERS.glob("compose*.yaml")), ids=lambda one: one.name
+)
+def test_composed_services_are_confined_and_watched(file: Path) -> None:
+    read = yaml.safe_load(file.read_text(encoding="utf-8"))
+    ours = [one for one in read["services"].values() if "MICRONOVA_IMAGE" in one["image"]]
+    assert ours
+    for one in ours:
+        assert (one["read_only"], one["cap_drop"]) == (True, ["ALL"])
+        assert "no-new-privileges" in one["security_opt"]
+        assert one["healthcheck"]["test"][0] == "CMD"
+        assert all(port.startswith("127.0.0.1:") for port in one.get("ports", ()))
 
 
 def archive(names: Sequence[str], moment: int) -> bytes:

@@ -1,0 +1,105 @@
+"""The image, built and used as docs/install.md prints it, where podman can run containers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from release import archives, chroot, debian
+from tests.fixtures.install_page import IMAGE
+from tests.functional.waiting import eventually
+from tests.pages import ROOT, block
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
+
+READY_SECONDS = 240
+CA = Path("/", chroot.CERTIFICATES)
+
+
+class Podman:
+    """podman with a store of its own, in which `debian:trixie-slim` is a system of debootstrap."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        programs = folder / "bin"
+        programs.mkdir(parents=True)
+        store = f"--root={folder}/store --runroot={folder}/run"
+        # runc takes a machine with both versions of control groups, crun doesn't.
+        runtime = f"--runtime={shutil.which('runc')}" if shutil.which("runc") else ""
+        (programs / "podman").write_text(
+            f'#!/bin/sh\nexec {shutil.which("podman")} {store} {runtime} "$@"\n'
+        )
+        (programs / "podman").chmod(0o755)
+        self.path = f"{programs}:{os.environ['PATH']}"
+
+    def shell(self, line: str, cwd: Path | None = None) -> str:
+        done = subprocess.run(
+            ["bash", "-ec", line],
+            cwd=cwd or self.folder,
+            env=os.environ | {"PATH": self.path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        return done.stdout
+
+
+@pytest.fixture
+def podman(tmp_path: Path) -> Iterator[Podman]:
+    """podman with a base image, and nothing that runs at the end."""
+    lacking = [*chroot.missing(), *(["podman"] if shutil.which("podman") is None else [])]
+    if lacking:
+        pytest.skip(f"needs {', '.join(lacking)}")
+    made = Podman(tmp_path / "podman")
+    cache = Path(os.environ.get("MICRONOVA_TEST_DEBIANS", debian.CACHE))
+    bare = chroot.archive("trixie", (), cache)
+    made.shell(f"podman import --quiet {bare} localhost/debian:trixie-slim")
+    try:
+        made.shell(f"podman run --rm {LIMITS} localhost/debian:trixie-slim true")
+    except AssertionError as error:
+        pytest.skip(f"podman runs no containers here: {str(error)[-300:]}")
+    yield made
+    made.shell("podman rm --all --force")
+
+
+#: a machine may allow less than podman asks for
+LIMITS = "--network host --ulimit nofile=4096:4096 --ulimit nproc=4096:4096"
+
+
+def test_the_image_as_the_page_prints_it(podman: Podman, tmp_path: Path) -> None:
+    place = tmp_path / "tree"
+    subprocess.run(["git", "clone", "--quiet", "--shared", str(ROOT), str(place)], check=True)
+    archives.make(place, place / "dist")
+    shutil.copy(place / "etc" / "constraints.txt", place / "dist")
+    build, start, create = block(*IMAGE).splitlines()
+    # the machine's own way to packages, as the page says
+    (tmp_path / "pip.conf").write_text(f"[global]\ncert = {CA}\n")
+    ours = f"--isolation chroot --network host --secret id=pip.conf,src={tmp_path}/pip.conf "
+    ours += f"--volume {CA}:{CA}:ro --build-arg BASE=localhost/debian:trixie-slim"
+    podman.shell(build.replace("podman build", f"podman build {ours}"), place)
+    publish = "--publish 127.0.0.1:8774-8777:8774-8777"
+    assert publish in start
+    podman.shell(start.replace(publish, LIMITS), place)
+    eventually(lambda: healthy(podman), READY_SECONDS)
+    assert "web" in podman.shell(create)
+    inside = podman.shell("podman exec cloud sh -c 'id -u; touch /opt/x 2>&1; cat /proc/1/status'")
+    assert inside.startswith("8774\n")
+    assert "Read-only file system" in inside
+    assert "CapEff:\t0000000000000000" in inside
+    podman.shell("podman stop --time 60 cloud")
+    assert podman.shell("podman inspect --format '{{.State.ExitCode}}' cloud").strip() == "0"
+
+
+def healthy(podman: Podman) -> bool:
+    """Whether the image's own health check says yes."""
+    try:
+        podman.shell("podman healthcheck run cloud")
+    except AssertionError:
+        return False
+    return True

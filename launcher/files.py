@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.child import ROOT
+from common.process.child import ROOT
 
 _SOURCE = ROOT / "etc"
 _PROGRAMS = "/opt/micronova/bin/"

@@ -115,7 +115,11 @@ def test_data_files_are_packaged() -> None:
 
 def test_what_a_machine_needs_is_packaged() -> None:
     patterns = SETUP["options.package_data"]["micronova.etc"].split()
-    files = [path.relative_to(ETC) for path in ETC.rglob("*") if path.is_file()]
+    files = [
+        path.relative_to(ETC)
+        for path in ETC.rglob("*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    ]
     # Modules of a package's own folder are packaged as such.
     modules = {path for path in files if path.parent == Path() and path.suffix == ".py"}
     stray = [

@@ -24,6 +24,8 @@ from tests.chaos.test_locked_vms import LOCKS
 from tests.fixtures.root_shell import RootShell
 
 NODES = 3
+#: what volumes get instead of their first one
+IMAGES = 3
 #: what has no holder yet when it begins, or none at all
 WITHOUT = {
     *("upload", "delete of an image", "network", "delete of a network"),
@@ -39,7 +41,7 @@ TEXT = "the data of Ann"
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     folder = tmp_path_factory.mktemp("holders")
-    with stage(folder, Plan(nodes=NODES), audited=False) as running:
+    with stage(folder, Plan(nodes=NODES, images=IMAGES), audited=False) as running:
         yield running
 
 

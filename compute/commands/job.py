@@ -12,7 +12,7 @@ from typing import Any
 from common import clock
 from common.context import RequestContext
 from common.messages.commands import Command
-from common.messages.reports import Category, Working
+from common.messages.reports import Category, Report, Working
 from compute.commands.journal import Journal, Send
 from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
 
@@ -78,14 +78,22 @@ class Job:
         self.journal.command = command
 
     @contextlib.contextmanager
-    def looking(self) -> Iterator[None]:
-        """Only look within the block, see ``only_look``."""
+    def looking(self) -> Iterator[Callable[[], None]]:
+        """Only look within the block, see ``only_look``.
+
+        Yields a function that reports the steps of the look instead of the failed step. If it
+        isn't called, nobody is shown them: what was not changed by a look is no news.
+        """
+        journal, reports = self.journal, list[Report]()
         before = self.only_look, self.done_before
         self.only_look = self.done_before = True
+        self.journal = look = journal.aside(reports.append)
         try:
-            yield
+            yield lambda: journal.adopt(look, reports)
         finally:
             self.only_look, self.done_before = before
+            self.journal = journal
+            journal.command = self._command
 
     def cancel(self) -> None:
         """Let the job unwind at its next step."""

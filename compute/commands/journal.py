@@ -6,7 +6,7 @@ as it is known. Each reported step has all details known so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +70,18 @@ class Journal:
             self._now, finished_at=ended_at, result=result, detail={**known, **detail}
         )
         self._now = None
+
+    def aside(self, send: Send) -> Journal:
+        """Return a journal of further steps, which are not this one's until ``adopt``."""
+        other = Journal(self.command, send)
+        other._sequence = self._sequence
+        return other
+
+    def adopt(self, other: Journal, reports: Iterable[Report]) -> None:
+        """Report the steps of a journal aside; its last step replaces the last one of this."""
+        for report in reports:
+            self._send(report)
+        self._finished, self._sequence = other._finished, other._sequence
 
     def close(self, outcome: Outcome) -> None:
         """Report how the command ended."""

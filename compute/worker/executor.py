@@ -127,8 +127,10 @@ class Executor:
         refused = failure is not None and failure.category in (Category.MARK_LOST, Category.LOCK)
         if job.only_look or not refused or not isinstance(command, OF_STATE):
             return outcome
-        with job.looking():
+        with job.looking() as show:
             seen = self._attempt(job, command, past_locks=True)
+            if seen.ok:
+                show()
         return seen if seen.ok else outcome
 
     def _attempt(self, job: Job, command: Command, *, past_locks: bool = False) -> Outcome:

@@ -51,7 +51,7 @@ class WorkPool:
         with self._lock:
             line = self._lines.setdefault(job.key, collections.deque())
             for other in line:
-                if _same(other.command, command) and other.only_look == job.only_look:
+                if _same(other.command, command) and other.ctxt.only_look == job.ctxt.only_look:
                     other.repeated(command)
                     return False
             if isinstance(command, Destroy) and command.of_server:

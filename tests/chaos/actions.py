@@ -15,59 +15,58 @@ from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.servers import NewServerImage, RebuildServer
 from db import schema
-from tests.chaos.cloud import IMAGE
+from tests.chaos.cloud import IMAGE, Cloud
 from tests.chaos.dressing import CD
-from tests.chaos.stage import Stage
 
 LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
 #: a linked clone and what else is on local storage stays where it is
 MOVABLE = {"vm_storage": "shared"}
 
-Ask = Callable[[Stage, str, str], None]
+Ask = Callable[[Cloud, str, str], None]
 
 
-def by_name(stage: Stage, uuid: str, action: str) -> None:
+def by_name(cloud: Cloud, uuid: str, action: str) -> None:
     """Ask for an action that needs no more than its name."""
-    stage.act(uuid, action)
+    cloud.act(uuid, action)
 
 
 def _asking(method: str, *arguments: Any) -> Ask:
     """Return what calls a method of the conductor's client with the server and these."""
 
-    def ask(stage: Stage, uuid: str, action: str) -> None:
-        context = stage.context()
-        call = getattr(stage.client, method)
-        stage._ask(method, lambda: call(context, uuid, *arguments))
+    def ask(cloud: Cloud, uuid: str, action: str) -> None:
+        context = cloud.context()
+        call = getattr(cloud.client, method)
+        cloud._ask(method, lambda: call(context, uuid, *arguments))
 
     return ask
 
 
-def _end_resize(stage: Stage, uuid: str, action: str) -> None:
-    context = stage.context()
-    stage._ask("end_resize", lambda: stage.client.end_resize(context, uuid, action))
+def _end_resize(cloud: Cloud, uuid: str, action: str) -> None:
+    context = cloud.context()
+    cloud._ask("end_resize", lambda: cloud.client.end_resize(context, uuid, action))
 
 
-def _attach(stage: Stage, uuid: str, action: str) -> None:
-    context = stage.context()
-    stage._ask(action, lambda: stage.client.attach_interface(context, uuid, _NIC, wait=False))
+def _attach(cloud: Cloud, uuid: str, action: str) -> None:
+    context = cloud.context()
+    cloud._ask(action, lambda: cloud.client.attach_interface(context, uuid, _NIC, wait=False))
 
 
-def _detach(stage: Stage, uuid: str, action: str) -> None:
+def _detach(cloud: Cloud, uuid: str, action: str) -> None:
     """Detach the interface that came last, but the first: what is checked expects that one."""
     columns = schema.ports.c
     query = sa.select(columns.id).where(columns.server_uuid == uuid)
-    _, *more = stage.rows(query.order_by(columns.position))
+    _, *more = cloud.rows(query.order_by(columns.position))
     port = more[-1].id if more else uuid
-    context = stage.context()
-    stage._ask(action, lambda: stage.client.detach_interface(context, uuid, port))
+    context = cloud.context()
+    cloud._ask(action, lambda: cloud.client.detach_interface(context, uuid, port))
 
 
-def _unshelve_elsewhere(stage: Stage, uuid: str, action: str) -> None:
+def _unshelve_elsewhere(cloud: Cloud, uuid: str, action: str) -> None:
     """Ask for the first other host, by name."""
-    (row,) = stage.rows(sa.select(schema.servers.c.host).where(schema.servers.c.uuid == uuid))
+    (row,) = cloud.rows(sa.select(schema.servers.c.host).where(schema.servers.c.uuid == uuid))
     hosts = schema.hosts.c.host
-    (other,) = stage.rows(sa.select(hosts).where(hosts != row.host).order_by(hosts).limit(1))
-    stage.act(uuid, action, host=other.host)
+    (other,) = cloud.rows(sa.select(hosts).where(hosts != row.host).order_by(hosts).limit(1))
+    cloud.act(uuid, action, host=other.host)
 
 
 _NIC = Attachment(ids.named("network", "vmbr0"))
@@ -169,18 +168,18 @@ ACTIONS: dict[str, Scenario] = {
 }
 
 
-def ask(stage: Stage, uuid: str, name: str) -> None:
+def ask(cloud: Cloud, uuid: str, name: str) -> None:
     """Ask for what a scenario is about; whether it was heard is another matter."""
     scenario = ACTIONS[name]
-    scenario.ask(stage, uuid, scenario.action or name)
+    scenario.ask(cloud, uuid, scenario.action or name)
 
 
-def delete_images(stage: Stage, *servers: str) -> None:
+def delete_images(cloud: Cloud, *servers: str) -> None:
     """Delete the images of these servers, or of all; their templates follow."""
     columns = schema.images.c
     query = sa.select(columns.id).where(
         columns.server_uuid.in_(servers) if servers else columns.server_uuid.is_not(None)
     )
-    for one in stage.rows(query):
+    for one in cloud.rows(query):
         with contextlib.suppress(MicronovaError):
-            stage.client.delete_image(stage.context(), one.id)
+            cloud.client.delete_image(cloud.context(), one.id)

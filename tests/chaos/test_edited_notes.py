@@ -122,6 +122,12 @@ class Case:
         faults = [one for one in self.cloud.faults(self.uuid) if one.operation_id == operation.id]
         assert {one.category for one in faults} == {"mark_lost"}, faults
         assert len(faults) == 1, "it was tried again, which nothing but the mark can help"
+        columns = schema.operation_events.c
+        query = sa.select(columns.detail).where(
+            columns.operation_id == operation.id, columns.result == "Error"
+        )
+        shown = {row.detail["category"] for row in self.cloud.rows(query)}
+        assert shown == {"mark_lost"}, "the timeline shows the step that was refused, and no other"
         return str(faults[0].remedy)
 
     def follow(self, remedy: str) -> None:
@@ -150,15 +156,15 @@ def of_scenario(cloud: World, name: str, uuid: str) -> Case:
     """A case of the enumeration of actions; what comes before it is done."""
     scenario = actions.ACTIONS[name]
     for before, vm_state in scenario.before:
-        actions.ask(cloud, uuid, before)  # type: ignore[arg-type]
+        actions.ask(cloud, uuid, before)
         await_state(cloud, uuid, vm_state)
         cloud.until(lambda: not cloud.open_operations())
-    ask = partial(actions.ask, cloud, uuid, name)  # type: ignore[arg-type]
+    ask = partial(actions.ask, cloud, uuid, name)
     return Case(cloud, uuid, name, ask, scenario.action or name)
 
 
 @pytest.mark.parametrize("notes", NOTES)
-@pytest.mark.long
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_action(cloud: World, name: str, notes: Callable[[str], str]) -> None:
     row = cloud.built(f"{name} {notes.__name__}")
@@ -180,12 +186,12 @@ def test_an_action(cloud: World, name: str, notes: Callable[[str], str]) -> None
         operation = case.ended()
     assert operation.state == "done", cloud.faults(row.uuid)
     await_state(cloud, row.uuid, actions.ACTIONS[name].becomes)
-    actions.delete_images(cloud, row.uuid)  # type: ignore[arg-type]
+    actions.delete_images(cloud, row.uuid)
     cloud.delete(row.uuid)
     cloud.until(lambda: not cloud.open_operations())
 
 
-@pytest.mark.long
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("notes", NOTES)
 def test_a_volume(cloud: World, notes: Callable[[str], str]) -> None:
     context, client = cloud.context(), cloud.client

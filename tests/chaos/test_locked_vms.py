@@ -114,7 +114,7 @@ def prepared(cloud: World, name: str, title: str) -> Any:
 def ask_for(cloud: World, uuid: str, name: str) -> None:
     """Ask for an action."""
     if name in ACTIONS:
-        ask(cloud, uuid, name)  # type: ignore[arg-type]
+        ask(cloud, uuid, name)
     else:
         cloud.act(uuid, name)
 
@@ -171,7 +171,7 @@ def test_the_remedy_works(
         cloud.until(lambda: not cloud.open_operations())
         now = cloud.server(row.uuid)
     assert now.vm_state == scenario.becomes, [one.message for one in cloud.faults(row.uuid)]
-    delete_images(cloud, row.uuid)  # type: ignore[arg-type]
+    delete_images(cloud, row.uuid)
     cloud.delete(row.uuid)
     cloud.until(lambda: not cloud.differences(), 20)
 

@@ -162,12 +162,12 @@ class Vm:
         wanted = self.mark.smbios_uuid
         if wanted is None or self._makes:
             return Category.STORAGE_CONFLICT, OVERLAP if marks.stranger(config) else None
+        if not marks.is_half_marked(config, self.mark):
+            return Category.FOREIGN, None
         if marks.smbios_uuid(config) == wanted.lower():
             return Category.MARK_LOST, self._mark_again(config)
-        if self.mark.line in marks.lines(config):
-            mend = f"qm set {self.vmid} --smbios1 uuid={wanted}"
-            return Category.MARK_LOST, f"if it is the server's, as root on {self.node}: {mend}"
-        return Category.FOREIGN, None
+        mend = f"qm set {self.vmid} --smbios1 uuid={wanted}"
+        return Category.MARK_LOST, f"if it is the server's, as root on {self.node}: {mend}"
 
     def _mark_again(self, config: Config) -> str | None:
         """Return the command that writes a lost mark again; None: the category's own."""

@@ -31,7 +31,9 @@ def steer(shared: Shared, vmid: int, node: str, server_uuid: str, *, abort: bool
     mark = marks.server_mark(server_uuid, "")
     if marks.owner(config, mark) is not Owner.OURS:
         why = marks.why_not(config, mark)
-        raise HypervisorError(Category.MARK_LOST, f"VM {vmid} on {node} is not ours: {why}.")
+        lost = marks.is_half_marked(config, mark)
+        category = Category.MARK_LOST if lost else Category.FOREIGN
+        raise HypervisorError(category, f"VM {vmid} on {node} is not ours: {why}.")
     locked = config.get("lock") == "migrate"
     if not locked or not _copies(shared.client.post(f"{path}/monitor", command="info migrate")):
         return "Its memory isn't being copied now."

@@ -86,6 +86,13 @@ def of_command(command: Command) -> Mark:
     return server_mark(command.resource_id, command.cloud, about)
 
 
+def is_half_marked(config: Mapping[str, Any], mark: Mark) -> bool:
+    """Return whether at least one of both marks of a server's VM is there: it is probably ours."""
+    wanted = mark.smbios_uuid
+    same = wanted is not None and smbios_uuid(config) == wanted.lower()
+    return same or mark.line in lines(config)
+
+
 def template_mark(image_id: str, cloud: str) -> Mark:
     """Return the mark of an image's template in one cloud: other clouds use the same image id."""
     return Mark(f"{TEMPLATE}{image_id}", None, _of_cloud(cloud))

@@ -72,21 +72,21 @@ _ROWS = {
         "volume:delete_transfer": "End a transfer.",
         "message:delete": "Delete a message.",
         "volume:attachment_create": "Reserve a volume for a server.",
-        "volume:attachment_update": "Be told how attachments are changed.",
-        "volume:attachment_complete": "Be told how attachments are completed.",
+        "volume:attachment_update": "Change an attachment: always refused.",
+        "volume:attachment_complete": "Complete an attachment: always refused.",
         "volume:attachment_delete": "Delete an attachment that no server uses.",
     },
     ADMIN: {
         "volume:force_delete": "Delete a volume in more states.",
-        "volume_extension:volume_actions:upload_public": "Make one that everybody sees.",
+        "volume_extension:volume_actions:upload_public": "Make a public image of a volume.",
         "volume_extension:volume_admin_actions:reset_status": "Say what a volume is.",
         "volume_extension:volume_admin_actions:force_delete": "Delete a volume in more states.",
-        "volume_extension:volume_admin_actions:force_detach": "Be told how volumes are detached.",
-        "volume_extension:volume_admin_actions:migrate_volume": "Be told how volumes are moved.",
+        "volume_extension:volume_admin_actions:force_detach": "Force a detach: always refused.",
+        "volume_extension:volume_admin_actions:migrate_volume": "Move a volume: always refused.",
         "volume_extension:volume_admin_actions:migrate_volume_completion": (
-            "Be told how volumes are moved, at the end of a migration."
+            "Complete a migration: always refused."
         ),
-        "volume_extension:volume_unmanage": "Be told why volumes can't be given up.",
+        "volume_extension:volume_unmanage": "Unmanage a volume: always refused.",
         "backup:backup_project_attribute": "Show whose a backup is.",
         "backup:backup-import": "Import a record.",
         "backup:export-import": "Export a record.",

@@ -115,13 +115,20 @@ def mark_the_rest(items: Sequence[pytest.Item], parts: Parts) -> None:
         groups: dict[tuple[str, int], dict[str, list[pytest.Item]]] = {}
         for item in items:
             found = None if item.get_closest_marker(REST) else rule(item, parts)
-            if found is not None and _file(item) not in parts.touched:
+            if found is not None and not _runs_whole(item, parts):
                 whole, part, unit = found
                 groups.setdefault((whole, part), defaultdict(list))[unit].append(item)
         for (_, part), units in groups.items():
             for unit in units.keys() - sample(list(units), part, parts.seed):
                 for item in units[unit]:
                     item.add_marker(REST)
+
+
+def _runs_whole(item: pytest.Item, parts: Parts) -> bool:
+    """Return whether its file was touched. Enumerations of ``tests/chaos`` would take an hour."""
+    file = _file(item)
+    dear = _folder(file) == ENUMERATIONS and item.get_closest_marker(MARK) is not None
+    return file in parts.touched and not dear
 
 
 def sample(names: Sequence[str], part: int, seed: str = "") -> frozenset[str]:

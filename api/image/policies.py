@@ -55,7 +55,7 @@ _ROWS = {
         "add_metadef_resource_type_association": "Have a resource type in a namespace.",
         "remove_metadef_resource_type_association": "Have a resource type in a namespace no more.",
         "publicize_image": "Let all projects see an image and list it.",
-        "tasks_api_access": "List tasks, of which there are none.",
+        "tasks_api_access": "List tasks. The list is empty.",
     },
     f"{ADMIN} or ({_MAY_SEE})": {
         "get_image": "Show an image.",

@@ -50,6 +50,8 @@ class Cloud:
     def __init__(self) -> None:
         self.followed: list[str] = []
         """Remedies that the operator has carried out."""
+        self.operator: Callable[[str], bool] = self._by_hand
+        """Carries a remedy out; returns whether it was still to be done."""
         self.unheard: list[str] = []
         """Requests of which the sender knows only that nobody answered."""
         self._expected: set[tuple[str, str]] = set()
@@ -330,6 +332,9 @@ class Cloud:
                 self.client.act(self.context(), uuid, "delete")
         return False
 
+    def _by_hand(self, remedy: str) -> bool:
+        return operator_hand.follow(self.simulator.cluster(), remedy)
+
     def helped(self, check: Callable[[], Any]) -> Any:
         """Wait for something; the operator does what remedies say meanwhile."""
 
@@ -340,8 +345,8 @@ class Cloud:
         return self.until(checked)
 
     def follow_remedies(self) -> None:
-        """Do what faults tell the operator to do, where it is still to be done."""
+        """Carry out what faults print for the operator, where it is still to be done."""
         remedy = schema.faults.c.remedy
         for row in self.rows(sa.select(remedy).where(remedy.is_not(None)).distinct()):
-            if operator_hand.follow(self.simulator.cluster(), row.remedy):
+            if self.operator(row.remedy):
                 self.followed.append(row.remedy)

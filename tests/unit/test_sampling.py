@@ -86,6 +86,12 @@ def test_what_a_change_touches_runs_whole() -> None:
     assert len(run_of(items, Parts({"tests/x": 4}, {}, touched={"tests/x/test_a.py"}))) == 4
 
 
+def test_an_enumeration_of_hours_is_sampled_even_where_it_was_touched() -> None:
+    file = "tests/chaos/test_holders.py"
+    items = [an_item(f"{file}::test_it[{n}]", pytest.mark.sampled(4).mark) for n in range(8)]
+    assert len(run_of(items, Parts({}, {}, seed="a", touched={file}))) == 2
+
+
 def test_folders_that_exist() -> None:
     known = {*sampling.TESTS, *sampling.FILES, *sampling.ALWAYS}
     assert [one for one in sorted(known) if not (ROOT / one).exists()] == []

@@ -113,7 +113,7 @@ def image_of(asked: Mapping[str, Any], devices: Sequence[Device]) -> str | None:
 
 @dataclass(frozen=True)
 class Found:
-    """What there is of what was named, as read from the database."""
+    """The image, volume and volume types that a create names, as read from the database."""
 
     image: Image | None = None
     volume: Volume | None = None
@@ -127,7 +127,10 @@ def read(
     image_id: str | None,
     project_id: str | None,
 ) -> Found:
-    """Return what is named; ``project_id``: whose it must be, None: anybody's."""
+    """Read the image, volume and types that a create names.
+
+    ``project_id``: their owner; None: an administrator may name those of any project.
+    """
     named = any(one.volume_type for one in devices)
     types = volumes.types(connection, project_id) if named else ()
     # An image that is named decides alone, and whether the volume is bootable doesn't matter then.

@@ -66,7 +66,7 @@ def create_request(call: Call) -> CreateServers:
 
 
 def _rules(asked: Requested) -> Iterator[str]:
-    """Yield the rules of what is asked for."""
+    """Yield the policy rules that the options of the request need."""
     if asked.devices:
         yield "servers:create:attach_volume"
     if asked.names_networks:

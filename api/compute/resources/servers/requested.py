@@ -94,7 +94,7 @@ def parse(body: Mapping[str, Any], version: int) -> Requested:
 
 
 def _for_the_guest(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is stored with the servers and passed to their guests."""
+    """Return the fields of ``CreateServers`` that are stored with a server for its guest."""
     return {
         "hostname": asked.get("hostname"),
         "key_name": asked.get("key_name"),

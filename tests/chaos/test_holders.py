@@ -16,7 +16,6 @@ import sqlalchemy as sa
 
 from common.errors import MicronovaError
 from compute.hypervisor.proxmox.vmconfig import marks
-from compute.hypervisor.proxmox.vmconfig.power_states import SUSPENDED
 from db import schema
 from tests.chaos.cloud import Overdue
 from tests.chaos.resource_play import SOON_SECONDS, STORIES
@@ -71,11 +70,11 @@ def hamper(cloud: Stage, how: str) -> int:
 
 
 def take_back(cloud: Stage) -> None:
-    """Release the locks that hindered nothing: ``suspended``, where nothing is written."""
+    """Release the locks that hindered nothing, as of a holder that nothing was done with."""
     cluster = cloud.simulator.cluster()
     with cluster.turn():
         for vm in list(cluster.vms.values()):
-            if vm.config.get("lock") == SUSPENDED:
+            if vm.config.get("lock") in LOCKS:
                 cluster.edit(vm).config.pop("lock")
 
 

@@ -50,9 +50,6 @@ from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.history import History
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Flow, Runner
-from conductor.flows import table as all_flows
-from conductor.flows.create.create import Create
-from conductor.flows.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.images.stale_imports import SECONDS, StaleImports
 from conductor.networks import stale_zone_retry
 from conductor.networks.stale_zone_retry import StaleZoneRetry
@@ -60,6 +57,9 @@ from conductor.notifications.notifications import Notifications
 from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
+from conductor.servers import table as all_flows
+from conductor.servers.create.create import Create
+from conductor.servers.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.store.ledger import leases, pulse
 from conductor.store.networks import networks
 from conductor.store.servers import flavors

@@ -10,7 +10,7 @@ from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.whatif import WhatIfEndpoint
 from conductor.engine.runner import Runner
-from conductor.flows.bulk import begin_bulk
+from conductor.servers.bulk import begin_bulk
 from conductor.store.records import Operation
 from scheduler.messages import Rebalancing
 

@@ -15,13 +15,13 @@ from common.resources.states import VmState
 from conductor.cloud import Cloud
 from conductor.endpoints.servers import request_specs
 from conductor.engine.access import scope
-from conductor.flows import build_command
-from conductor.flows.accept import requested_networks
-from conductor.flows.auto_network import AutoNetwork
-from conductor.flows.bulk import begin_bulk
-from conductor.flows.move.begin_evacuation import why_not
 from conductor.rpc.servers.servers import CreateServers
 from conductor.rpc.whatif import DrainStep, Evacuation
+from conductor.servers import build_command
+from conductor.servers.accept import requested_networks
+from conductor.servers.auto_network import AutoNetwork
+from conductor.servers.bulk import begin_bulk
+from conductor.servers.move.begin_evacuation import why_not
 from conductor.store.hosts import registry
 from conductor.store.servers import host_assignments, server_groups
 from conductor.store.servers import servers as servers_store

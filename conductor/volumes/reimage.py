@@ -2,7 +2,7 @@
 
 Until it does, the old content is whole; afterwards the old holder is removed by an operation of
 its own. A volume that a server has gets it by a rebuild of the server
-(``conductor.flows.disks.rebuild``).
+(``conductor.servers.disks.rebuild``).
 """
 
 from __future__ import annotations

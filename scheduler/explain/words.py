@@ -1,6 +1,6 @@
 """Why there is no host, in words for operators: with numbers, and what would have worked.
 
-The conductor writes the words for owners (``conductor.flows.create.no_valid_host``).
+The conductor writes the words for owners (``conductor.servers.create.no_valid_host``).
 """
 
 from __future__ import annotations

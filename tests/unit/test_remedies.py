@@ -112,7 +112,7 @@ MODULES: Mapping[str, str] = {
     "common/databases/revisions.py": f"{_SERVICES}::test_a_database_without_tables",
     "common/story/summary.py": f"{NO_COMMAND}what the owner may choose next",
     "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what is there",
-    "conductor/flows/create/replace_vmid.py": f"{NO_COMMAND}a list, by which an option is chosen",
+    "conductor/servers/create/replace_vmid.py": f"{NO_COMMAND}a list by which an option is chosen",
     "launcher/doctor/bus.py": f"{OUTSIDE}systemd's services",
     "launcher/doctor/identity.py": f"{_SERVICES}::test_a_role_that_is_missing",
     "launcher/doctor/data.py": f"{_SERVICES}::test_a_database_without_tables",

@@ -7,9 +7,9 @@ from typing import Any
 from common.context import RequestContext
 from common.resources import quotas as limits
 from conductor.cloud import Cloud
-from conductor.flows.auto_network import AutoNetwork
 from conductor.networks import make_vnet, remove_vnet
 from conductor.rpc.networks.networks import NewNetwork, NewShare, NewSubnet
+from conductor.servers.auto_network import AutoNetwork
 from conductor.store.networks import (
     auto_networks,
     network_shares,

@@ -10,8 +10,8 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Runner
 from conductor.engine.settling import Settling
-from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.rpc.networks.ports import NewPort, PortChange, TagChange
+from conductor.servers.guest.begin_plug import PlugAcceptance
 from conductor.store.networks import network_tags, revisions, user_ports
 from conductor.store.networks.filtering import security_groups
 from conductor.store.networks.pools import Within

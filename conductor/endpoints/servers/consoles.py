@@ -6,7 +6,7 @@ from common.context import RequestContext
 from common.messages.consoles import ConsoleTarget
 from common.resources.states import ResourceType
 from conductor.cloud import Cloud
-from conductor.flows.guest import consoles
+from conductor.servers.guest import consoles
 
 
 class ConsoleEndpoint:

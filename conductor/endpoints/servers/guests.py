@@ -7,8 +7,8 @@ from common.messages.guests import Diagnostics
 from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import guests
-from conductor.flows.accept import Accept
-from conductor.flows.guest import change_password
+from conductor.servers.accept import Accept
+from conductor.servers.guest import change_password
 
 
 class GuestEndpoint:

@@ -8,8 +8,8 @@ from common.resources.states import OperationState, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import awaited
 from conductor.engine.runner import Runner
-from conductor.flows.guest.begin_plug import PlugAcceptance
 from conductor.rpc.servers.interfaces import Attachment
+from conductor.servers.guest.begin_plug import PlugAcceptance
 from conductor.store.records import Operation
 
 #: within the time that an API waits for its conductor

@@ -7,11 +7,11 @@ from common.log import logger
 from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
-from conductor.flows.manage import mark
-from conductor.flows.manage.abandon import Abandoning
-from conductor.flows.manage.begin_adopt import Acceptance
-from conductor.flows.record import hold
 from conductor.rpc.servers.manage import Adopted, Adoption
+from conductor.servers.manage import mark
+from conductor.servers.manage.abandon import Abandoning
+from conductor.servers.manage.begin_adopt import Acceptance
+from conductor.servers.record import hold
 from conductor.sync.vm_states import VmSync
 
 LOG = logger(__name__)

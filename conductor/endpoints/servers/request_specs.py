@@ -8,7 +8,7 @@ from typing import Any
 
 from common.messages.scheduling import RequestSpec
 from common.resources import hints
-from conductor.flows import build_command
+from conductor.servers import build_command
 from conductor.store.servers import server_groups
 from conductor.store.servers import servers as servers_store
 from conductor.store.servers.host_assignments import Placed

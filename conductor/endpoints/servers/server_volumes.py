@@ -6,8 +6,8 @@ from common.context import RequestContext
 from common.resources.states import ResourceType
 from conductor.cloud import Cloud
 from conductor.engine.runner import Runner
-from conductor.flows.guest.begin_volume import VolumeAcceptance
 from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
+from conductor.servers.guest.begin_volume import VolumeAcceptance
 
 
 class ServerVolumeEndpoint:

@@ -13,15 +13,6 @@ from common.resources.states import ResourceType, VmState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Begin, Runner
-from conductor.flows.accept import SOFT_DELETE, Accept
-from conductor.flows.disks import begin_image, begin_unshelve
-from conductor.flows.disks.begin_rebuild import CHANGEABLE as REBUILT
-from conductor.flows.disks.begin_rebuild import RebuildAcceptance
-from conductor.flows.disks.begin_rescue import RescueAcceptance
-from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
-from conductor.flows.move.begin_resize import ResizeAcceptance
-from conductor.flows.power import suspendable
-from conductor.flows.record import lock, reset_state
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import (
     CreatedServers,
@@ -29,6 +20,15 @@ from conductor.rpc.servers.servers import (
     NewServerImage,
     RebuildServer,
 )
+from conductor.servers.accept import SOFT_DELETE, Accept
+from conductor.servers.disks import begin_image, begin_unshelve
+from conductor.servers.disks.begin_rebuild import CHANGEABLE as REBUILT
+from conductor.servers.disks.begin_rebuild import RebuildAcceptance
+from conductor.servers.disks.begin_rescue import RescueAcceptance
+from conductor.servers.move import begin_evacuation, begin_live_migration, steer_migration
+from conductor.servers.move.begin_resize import ResizeAcceptance
+from conductor.servers.power import suspendable
+from conductor.servers.record import lock, reset_state
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers

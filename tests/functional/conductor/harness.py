@@ -47,14 +47,14 @@ from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.servers.manage import ManageEndpoint
 from conductor.engine.periodic import Periodic
 from conductor.engine.runner import Flow, Runner
-from conductor.flows.accept import Accept
-from conductor.flows.disks.begin_rebuild import RebuildAcceptance
-from conductor.flows.disks.begin_rescue import RescueAcceptance
-from conductor.flows.move.begin_resize import ResizeAcceptance
-from conductor.flows.table import endings
-from conductor.flows.table import flows as all_flows
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers, RebuildServer
+from conductor.servers.accept import Accept
+from conductor.servers.disks.begin_rebuild import RebuildAcceptance
+from conductor.servers.disks.begin_rescue import RescueAcceptance
+from conductor.servers.move.begin_resize import ResizeAcceptance
+from conductor.servers.table import endings
+from conductor.servers.table import flows as all_flows
 from conductor.store.records import Operation
 from conductor.store.transactions import Store
 from conductor.sync.filters import NAME, SECONDS, Filters

@@ -16,8 +16,8 @@ from common.messages.facts import Heartbeat
 from common.messages.reports import Built, Category, Failure, Working
 from common.resources.states import OperationState
 from conductor.engine.access import scope
-from conductor.flows.create.create import Create
 from conductor.plans import CreatePlan
+from conductor.servers.create.create import Create
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import vmids

@@ -19,9 +19,9 @@ from conductor.audit.heal import Healer
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.endpoints.volumes.snapshots import VolumeSnapshotEndpoint
-from conductor.flows.disks.root_volume import RootVolume
 from conductor.rpc.servers.servers import BlockDevice, RebuildServer
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
+from conductor.servers.disks.root_volume import RootVolume
 from conductor.store.audits.findings import Kept
 from conductor.store.ledger import operations as ledger
 from db import schema

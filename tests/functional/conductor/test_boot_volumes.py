@@ -26,12 +26,12 @@ from common.messages.facts import StorageFacts
 from common.messages.reports import Category, Failure, MadeVolume
 from common.messages.scheduling import VolumeNeed
 from common.resources.states import PowerState, VmState
-from conductor.flows.create.create import Create
-from conductor.flows.disks import begin_image
-from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image as user_images
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import BlockDevice, CreateServers, NewServerImage
+from conductor.servers.create.create import Create
+from conductor.servers.disks import begin_image
+from conductor.servers.record.reset_state import reset_state
 from conductor.store.images import server_images
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

@@ -16,9 +16,9 @@ from common.messages.commands import Move
 from common.messages.reports import Category, Failure
 from common.resources.bulk_migrations import Move as BulkMove
 from common.resources.bulk_migrations import MoveState, Steering
-from conductor.flows.bulk import begin_bulk
-from conductor.flows.bulk.looking import look
 from conductor.plans import BulkPlan
+from conductor.servers.bulk import begin_bulk
+from conductor.servers.bulk.looking import look
 from conductor.store.ledger import bulk_migrations as store
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation

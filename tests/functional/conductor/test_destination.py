@@ -14,8 +14,8 @@ from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.engine import start
 from conductor.engine.stages import Task
-from conductor.flows.move.destination import Chosen, Destinations, Wanted
 from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.servers.move.destination import Chosen, Destinations, Wanted
 from conductor.store.servers import migrations, server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.sync import claims

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.facts import HaService, Inspection
 from common.resources.states import PowerState
-from conductor.flows.move import begin_evacuation
+from conductor.servers.move import begin_evacuation
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.test_takeover import ADMIN

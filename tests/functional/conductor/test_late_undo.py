@@ -20,7 +20,7 @@ from common.resources.states import PowerState, VmState
 from compute import config as compute_config
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.worker.executor import Executor
-from conductor.flows.record.reset_state import reset_state
+from conductor.servers.record.reset_state import reset_state
 from db import schema
 from tests.fixtures.null.driver import NullHypervisor
 from tests.fixtures.null.machine import NullMachine

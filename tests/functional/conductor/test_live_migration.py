@@ -10,7 +10,7 @@ import pytest
 from common import clock
 from common.messages.commands import Move
 from common.messages.reports import Category, Failure
-from conductor.flows.move import begin_live_migration
+from conductor.servers.move import begin_live_migration
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.waiting import eventually

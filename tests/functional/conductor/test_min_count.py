@@ -11,9 +11,9 @@ import pytest
 from common import clock
 from common.context import RequestContext
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from conductor.flows.create.create import Create
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers
+from conductor.servers.create.create import Create
 from conductor.store.ledger import batches
 from conductor.store.ledger import operations as ledger
 from db import schema

@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Invalid
 from common.messages.reports import Category, Failure
-from conductor.flows.move import begin_live_migration, steer_migration
-from conductor.flows.record import lock
 from conductor.notifications import sender as sending
 from conductor.notifications.sender import NAME, Sender
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.rpc.servers.servers import RebuildServer
+from conductor.servers.move import begin_live_migration, steer_migration
+from conductor.servers.record import lock
 from conductor.store import change_events
 from conductor.store.hosts import registry
 from conductor.store.ledger import process_leases

@@ -34,8 +34,8 @@ from common.resources import bulk_migrations
 from common.resources.states import OperationState, TaskState
 from conductor.engine import stage_runner
 from conductor.engine.runner import Runner
-from conductor.flows.reclaim import Reclaim
 from conductor.rpc.servers.servers import RebuildServer
+from conductor.servers.reclaim import Reclaim
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import pulse
 from db import schema

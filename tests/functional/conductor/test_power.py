@@ -13,7 +13,7 @@ from common.failures import BACKOFF_SECONDS, JITTER, Verdict
 from common.messages.facts import Inspection
 from common.messages.reports import Category, Failure
 from common.resources.states import PowerState
-from conductor.flows.power import suspendable
+from conductor.servers.power import suspendable
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -17,11 +17,11 @@ from compute.messages import ClusterInventory, SeenTag
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.servers.interfaces import InterfaceEndpoint
-from conductor.flows.accept import Accept
 from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from conductor.rpc.networks.ports import NewPort
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.servers import RequestedNetwork
+from conductor.servers.accept import Accept
 from conductor.store.networks import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted

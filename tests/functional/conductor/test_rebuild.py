@@ -10,8 +10,8 @@ from common.errors import Conflict, Invalid, QuotaExceeded, ServerStateConflict
 from common.messages.commands import EndSwap, GuestFile, Swap
 from common.messages.reports import Category, Failure
 from common.resources.states import status
-from conductor.flows.disks import begin_image
 from conductor.rpc.servers.servers import RebuildServer
+from conductor.servers.disks import begin_image
 from conductor.store.servers import servers
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

@@ -10,8 +10,8 @@ import pytest
 from common import clock
 from common.errors import ServerStateConflict
 from common.resources.states import PowerState, VmState
-from conductor.flows.record.reset_state import reset_state
 from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.servers.record.reset_state import reset_state
 from conductor.store.servers import vm_states
 from db import schema
 from tests.functional.conductor.harness import World

@@ -14,10 +14,10 @@ from common.messages.commands import Build, Copy, RetireTemplate, Swap
 from common.messages.reports import Category, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.states import VmState
-from conductor.flows.disks import begin_image
-from conductor.flows.record.reset_state import reset_state
 from conductor.images import remove_image
 from conductor.rpc.servers.servers import NewServerImage, RebuildServer
+from conductor.servers.disks import begin_image
+from conductor.servers.record.reset_state import reset_state
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -12,8 +12,8 @@ from common.errors import Conflict
 from common.messages.commands import Destroy, Move, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.resources.states import VmState
-from conductor.flows.disks import begin_unshelve
-from conductor.flows.record.reset_state import reset_state
+from conductor.servers.disks import begin_unshelve
+from conductor.servers.record.reset_state import reset_state
 from db import schema
 from tests.functional.conductor.harness import World
 

@@ -15,7 +15,7 @@ from common.messages.commands import Destroy, Power, PowerAction
 from common.messages.reports import Category, Failure
 from common.resources.states import PowerState
 from conductor.endpoints.servers.servers import ServerEndpoint
-from conductor.flows.reclaim import Reclaim
+from conductor.servers.reclaim import Reclaim
 from conductor.store.quotas import quotas
 from db import schema
 from db.reads import quotas as seen_quotas

@@ -16,9 +16,9 @@ from common.messages.facts import Heartbeat
 from common.resources.aggregates import AllAggregates
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.endpoints.hosts.services import ServiceEndpoint
-from conductor.flows.create.create import Create
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers
+from conductor.servers.create.create import Create
 from conductor.store.outbox import placement_outbox
 from db import schema
 from tests.functional.conductor.harness import IMAGE, World

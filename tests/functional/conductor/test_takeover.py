@@ -69,15 +69,6 @@ from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.engine import stage_runner
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Table
-from conductor.flows.bulk import begin_bulk
-from conductor.flows.disks import begin_image
-from conductor.flows.guest.begin_plug import PlugAcceptance
-from conductor.flows.guest.begin_volume import VolumeAcceptance
-from conductor.flows.manage import mark
-from conductor.flows.manage.abandon import Abandoning
-from conductor.flows.manage.begin_adopt import Acceptance
-from conductor.flows.move import begin_evacuation, begin_live_migration, steer_migration
-from conductor.flows.table import tables
 from conductor.images import cache_image, image_source, remove_image, remove_template
 from conductor.plans import BulkPlan, CommandPlan, FollowPlan, Place, Plan
 from conductor.rpc.images import ImageData, NewImage
@@ -96,6 +87,15 @@ from conductor.rpc.servers.servers import (
 from conductor.rpc.volumes.backups import NewBackup
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import NewVolume, NewVolumeImage
+from conductor.servers.bulk import begin_bulk
+from conductor.servers.disks import begin_image
+from conductor.servers.guest.begin_plug import PlugAcceptance
+from conductor.servers.guest.begin_volume import VolumeAcceptance
+from conductor.servers.manage import mark
+from conductor.servers.manage.abandon import Abandoning
+from conductor.servers.manage.begin_adopt import Acceptance
+from conductor.servers.move import begin_evacuation, begin_live_migration, steer_migration
+from conductor.servers.table import tables
 from conductor.store.hosts import registry
 from conductor.store.images import templates
 from conductor.store.ledger import leases

@@ -16,10 +16,10 @@ from common.context import RequestContext
 from common.errors import MicronovaError
 from conductor.endpoints.volumes.transfers import VolumeTransferEndpoint
 from conductor.endpoints.volumes.volumes import VolumeEndpoint
-from conductor.flows.guest.begin_volume import VolumeAcceptance
 from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.volumes.transfers import NewVolumeTransfer
 from conductor.rpc.volumes.volumes import NewVolume
+from conductor.servers.guest.begin_volume import VolumeAcceptance
 from db import schema
 from tests.functional.conductor.harness import Compute, Conductor, Placement, Scheduler, World
 from tests.functional.conductor.test_volumes import DATA, Site, a_server

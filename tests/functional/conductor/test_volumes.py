@@ -36,10 +36,10 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.endpoints.servers.server_volumes import ServerVolumeEndpoint
 from conductor.endpoints.volumes.types import VolumeTypeEndpoint
 from conductor.endpoints.volumes.volumes import VolumeEndpoint
-from conductor.flows.move import begin_live_migration
 from conductor.rpc.servers.server_volumes import AttachRequest
 from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
+from conductor.servers.move import begin_live_migration
 from conductor.store.ledger import operations as ledger
 from conductor.volumes.volume_types import VolumeTypes
 from db import schema

@@ -15,11 +15,11 @@ from common.messages.reports import Category, Failure
 from common.messages.scheduling import VolumeNeed
 from common.resources.states import PowerState
 from conductor.endpoints.servers import request_specs
-from conductor.flows.bulk import looking
-from conductor.flows.disks import begin_unshelve
-from conductor.flows.move import begin_evacuation, begin_live_migration
 from conductor.plans import BulkPlan, Place
 from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.servers.bulk import looking
+from conductor.servers.disks import begin_unshelve
+from conductor.servers.move import begin_evacuation, begin_live_migration
 from conductor.store.servers import host_assignments
 from db import schema
 from tests.functional.conductor.harness import World

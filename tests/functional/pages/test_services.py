@@ -173,8 +173,8 @@ def test_a_flow_with_cases_is_as_printed() -> None:
     """The page's part of the source is the source's, which runs with every resize."""
     function, call = ast.parse(one(CASES)).body
     assert isinstance(call, ast.Expr)
-    assert ast.dump(function) in tops("conductor/flows/move/cold_move.py")
-    assert ast.dump(call.value) in returned("conductor/flows/move/resize.py")
+    assert ast.dump(function) in tops("conductor/servers/move/cold_move.py")
+    assert ast.dump(call.value) in returned("conductor/servers/move/resize.py")
 
 
 def test_the_form_of_a_flow_is_as_printed() -> None:

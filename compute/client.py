@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
-from common import clock, rpc
+from common import clock, codec, rpc
 from common.context import RequestContext
-from common.messages.commands import Command, StrictGroup
-from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import HaService, Inspection, OtherVm
-from common.messages.filters import Filter, FilterCheck, Filtered
-from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.commands import Command
+from common.messages.questions import Question, Reachable
 from common.messages.topics import COMPUTE_TOPIC
 from common.resources.aggregates import Ratios
 from common.rpc import events
 from common.rpc.events import WorkerEvents
 from common.rpc.typed import TypedClient
-from compute.messages import ClusterInventory
 from compute.rpc_api import WorkerRpc
 
 if TYPE_CHECKING:
     from common.rpc.messaging import oslo_messaging
 
-#: an inventory lists every storage of a cluster
-INVENTORY_SECONDS = 300.0
-
-
-#: within the time that an API waits for its conductor
-INSPECT_SECONDS = 20.0
+Answer = TypeVar("Answer")
 
 
 class ComputeClient:
-    """Casts commands to the worker that carries a host's agent; the answers are reports."""
+    """Sends commands to the worker that carries a host's agent, which reports, and asks agents."""
 
     def __init__(
         self,
@@ -52,50 +43,12 @@ class ComputeClient:
         """Send a worker a command; its class says what it does. May be sent twice."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.execute, command=self._sent(worker, command))
 
-    def inventory(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        known: Collection[int],
-        read: Collection[int] = (),
-    ) -> ClusterInventory:
-        """Return everything in the cluster that may be ours, as the worker sees it now.
-
-        ``known`` are VMIDs that the record explains: only those in ``read`` are looked at
-        closely. Raises Unavailable when the worker, or the cluster, doesn't answer.
-        """
-        return self._workers.to(worker, INVENTORY_SECONDS).call(
-            ctxt,
-            WorkerRpc.inventory,
-            cluster=cluster,
-            known=sorted(known),
-            read=sorted(read),
+    def ask(self, ctxt: RequestContext, at: Reachable, question: Question[Answer]) -> Answer:
+        """Return what the worker's agent of a cluster answers. Raises as ``Question`` says."""
+        answer = self._workers.to(at.worker, question.seconds).call(
+            ctxt, WorkerRpc.ask, cluster=at.cluster, question=question
         )
-
-    def converge_affinity(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        cloud: str,
-        group: StrictGroup,
-        members: Mapping[int, str],
-    ) -> None:
-        """Make a strict server group in the cluster have exactly these VMs; none: remove it.
-
-        ``members`` are {VMID: server's UUID}: a VM that isn't the server's is left out.
-
-        Raises Unavailable when the worker or the cluster doesn't answer, or refuses.
-        """
-        self._workers.to(worker, INVENTORY_SECONDS).call(
-            ctxt,
-            WorkerRpc.converge_affinity,
-            cluster=cluster,
-            cloud=cloud,
-            group=group,
-            members=sorted(members.items()),
-        )
+        return codec.load(question.answer(), answer)
 
     def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
@@ -115,146 +68,6 @@ class ComputeClient:
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
         self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
-
-    def inspect(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        vmid: int,
-        *,
-        node: str | None = None,
-        server_uuid: str | None = None,
-    ) -> Inspection:
-        """Return a close look at one VM; ``failure`` says why that was not possible.
-
-        ``node`` is where it should be, ``server_uuid`` whose it should be. Raises Unavailable
-        when the worker doesn't answer.
-        """
-        return self._workers.to(worker, INSPECT_SECONDS).call(
-            ctxt,
-            WorkerRpc.inspect,
-            cluster=cluster,
-            vmid=vmid,
-            node=node,
-            server_uuid=server_uuid,
-        )
-
-    def look_at_others(
-        self, ctxt: RequestContext, worker: str, cluster: str, wanted: list[OtherVm]
-    ) -> list[OtherVm]:
-        """Return VMs and containers that the record doesn't know with their interfaces.
-
-        Raises Unavailable when the worker doesn't answer.
-        """
-        return self._workers.to(worker, INVENTORY_SECONDS).call(
-            ctxt, WorkerRpc.look_at_others, cluster=cluster, wanted=wanted
-        )
-
-    def ha_service(
-        self, ctxt: RequestContext, worker: str, cluster: str, vmid: int
-    ) -> HaService | None:
-        """Return the HA manager's state of a VM; None: the VM is no HA resource.
-
-        Raises Unavailable when the worker or the cluster doesn't answer.
-        """
-        return self._workers.to(worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.ha_service, cluster=cluster, vmid=vmid
-        )
-
-    def steer_migration(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        vmid: int,
-        node: str,
-        server_uuid: str,
-        *,
-        abort: bool,
-    ) -> str | None:
-        """Abort a live migration that runs, or have it end at once; return why that can't be.
-
-        Raises Unavailable when the worker doesn't answer.
-        """
-        return self._workers.to(worker, INSPECT_SECONDS).call(
-            ctxt,
-            WorkerRpc.steer_migration,
-            cluster=cluster,
-            vmid=vmid,
-            node=node,
-            server_uuid=server_uuid,
-            abort=abort,
-        )
-
-    def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None:
-        """Return why the VM can have no such console, or None; it need not run.
-
-        Raises Unavailable when the worker or the cluster doesn't answer.
-        """
-        return self._workers.to(target.worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.console_problem, target=target
-        )
-
-    def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None:
-        """Have a console opened and connected to the proxy; returns when it is.
-
-        Raises Conflict where too many are open, Unavailable where the VM doesn't run, or the
-        worker, the cluster or, to the worker, the proxy doesn't answer.
-        """
-        self._workers.to(order.target.worker).call(ctxt, WorkerRpc.open_console, order=order)
-
-    def console_log(self, ctxt: RequestContext, worker: str, server_uuid: str) -> str | None:
-        """Return the worker's log of a server's serial line; None: the worker has no logs.
-
-        Raises Unavailable when the worker doesn't answer.
-        """
-        return self._workers.to(worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.console_log, server_uuid=server_uuid
-        )
-
-    def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics:
-        """Return how a server's VM does now.
-
-        Raises Unavailable when the worker or the cluster doesn't answer.
-        """
-        return self._workers.to(target.worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.diagnose, target=target
-        )
-
-    def converge_filter(
-        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
-    ) -> Filtered:
-        """Make what passes a VM's interfaces what is wanted; never opens in between.
-
-        Raises Unavailable when the worker or the cluster doesn't answer, or the VM isn't the
-        server's.
-        """
-        return self._workers.to(target.worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.converge_filter, target=target, wanted=wanted
-        )
-
-    def check_filter(
-        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
-    ) -> FilterCheck:
-        """Return how what passes a VM's interfaces differs from what is wanted.
-
-        Raises Unavailable as ``converge_filter`` does.
-        """
-        return self._workers.to(target.worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.check_filter, target=target, wanted=wanted
-        )
-
-    def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None:
-        """Set a user's password in the guest; return why it wasn't, or None.
-
-        Raises Unavailable when the worker or the cluster doesn't answer.
-        """
-        problem = self._workers.to(order.target.worker, INSPECT_SECONDS).call(
-            ctxt, WorkerRpc.set_password, order=order
-        )
-        # The bus knows words only.
-        return None if problem is None else PasswordProblem(problem)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to publish everything, for a service that has just started."""

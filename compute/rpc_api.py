@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 from common.context import RequestContext
-from common.messages.commands import Command, StrictGroup
-from common.messages.consoles import ConsoleTarget, OpenConsole
-from common.messages.facts import HaService, Inspection, OtherVm
-from common.messages.filters import Filter, FilterCheck, Filtered
-from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
-from compute.messages import ClusterInventory
+from common.messages.commands import Command
+from common.messages.questions import Question
 
 
 class WorkerRpc(Protocol):
@@ -25,47 +21,5 @@ class WorkerRpc(Protocol):
     ) -> None: ...
     def tick(self, ctxt: RequestContext) -> None: ...
 
-    # Calls.
-    def inspect(
-        self,
-        ctxt: RequestContext,
-        cluster: str,
-        vmid: int,
-        node: str | None,
-        server_uuid: str | None,
-    ) -> Inspection: ...
-    def ha_service(self, ctxt: RequestContext, cluster: str, vmid: int) -> HaService | None: ...
-    def steer_migration(
-        self,
-        ctxt: RequestContext,
-        cluster: str,
-        vmid: int,
-        node: str,
-        server_uuid: str,
-        abort: bool,
-    ) -> str | None: ...
-    def console_problem(self, ctxt: RequestContext, target: ConsoleTarget) -> str | None: ...
-    def open_console(self, ctxt: RequestContext, order: OpenConsole) -> None: ...
-    def console_log(self, ctxt: RequestContext, server_uuid: str) -> str | None: ...
-    def diagnose(self, ctxt: RequestContext, target: GuestTarget) -> Diagnostics: ...
-    def converge_filter(
-        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
-    ) -> Filtered: ...
-    def check_filter(
-        self, ctxt: RequestContext, target: GuestTarget, wanted: Filter
-    ) -> FilterCheck: ...
-    def set_password(self, ctxt: RequestContext, order: SetPassword) -> PasswordProblem | None: ...
-    def look_at_others(
-        self, ctxt: RequestContext, cluster: str, wanted: list[OtherVm]
-    ) -> list[OtherVm]: ...
-    def inventory(
-        self, ctxt: RequestContext, cluster: str, known: list[int], read: list[int]
-    ) -> ClusterInventory: ...
-    def converge_affinity(
-        self,
-        ctxt: RequestContext,
-        cluster: str,
-        cloud: str,
-        group: StrictGroup,
-        members: list[tuple[int, str]],
-    ) -> None: ...
+    # A call; ``compute.worker.answers`` lists what can be asked.
+    def ask(self, ctxt: RequestContext, cluster: str, question: Question) -> Any: ...

@@ -8,7 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 from common import context
 from common.errors import MicronovaError
 from common.log import logger
-from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole, token_hash
+from common.messages.consoles import ConsoleTarget, ConsoleType, token_hash
+from common.messages.questions import OpenConsole
 from common.resources.states import ResourceType
 from common.streams import Stream, relay
 from compute.client import ComputeClient
@@ -51,7 +52,7 @@ class Proxy:
                 opened()
                 ctxt.about(ResourceType.SERVER, target.server_uuid)
                 order = OpenConsole(target, self._relay_url, session.grant)
-                self._compute.open_console(ctxt, order)
+                self._compute.ask(ctxt, target, order)
                 agent = session.agent(AGENT_SECONDS)
                 LOG.info("Server %s: a %s console opens.", target.server_uuid, target.type)
                 self._pass_on(browser, agent, target)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 class ConsoleType(enum.StrEnum):
@@ -25,17 +25,6 @@ class ConsoleTarget:
     cluster: str
     node: str
     vmid: int
-
-
-@dataclass(frozen=True)
-class OpenConsole:
-    """Open a console and connect it to the proxy that asks."""
-
-    target: ConsoleTarget
-    relay_url: str
-    """Of the proxy, for agents."""
-    grant: str = field(repr=False, default="")
-    """Proves to the proxy that the connection is the one it waits for; good once."""
 
 
 def token_hash(token: str) -> str:

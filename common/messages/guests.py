@@ -1,9 +1,9 @@
-"""What is asked of a VM that runs, and answered at once: nothing of it is an operation."""
+"""What agents answer about a VM that runs: see ``common.messages.questions``."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from common.resources.states import PowerState
 
@@ -57,15 +57,6 @@ class Diagnostics:
     config_drive: bool = False
     disks: tuple[DiskUse, ...] = ()
     nics: tuple[NicUse, ...] = ()
-
-
-@dataclass(frozen=True)
-class SetPassword:
-    """Set a user's password in the guest. Sent once; it is stored nowhere."""
-
-    target: GuestTarget
-    user: str
-    password: str = field(repr=False, default="")
 
 
 class PasswordProblem(enum.StrEnum):

@@ -37,7 +37,9 @@ from common.messages.commands import (
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection, OtherVm, VmFacts
 from common.messages.filters import Filter, FilterCheck, Filtered
-from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
+from common.messages.inventory import ClusterInventory
+from common.messages.questions import SetPassword
 from common.messages.queues import Queue
 from common.messages.reports import Category, CopiedDisk, MadeVolume
 from common.resources.local_disks import LocalDisk
@@ -47,7 +49,6 @@ from compute.hypervisor.disks import Disks
 from compute.hypervisor.moving import Moving
 from compute.hypervisor.results import Detail as Detail  # noqa: PLC0414
 from compute.hypervisor.results import Removal as Removal  # noqa: PLC0414
-from compute.messages import ClusterInventory
 
 
 class HypervisorError(OperationFailed):

@@ -11,7 +11,8 @@ from oslo_config import cfg
 
 from common.errors import Conflict, Unavailable
 from common.log import logger
-from common.messages.consoles import ConsoleTarget, ConsoleType, OpenConsole
+from common.messages.consoles import ConsoleTarget, ConsoleType
+from common.messages.questions import OpenConsole
 from common.streams import LIBRARY_LOG, Stream, WebSocketStream, relay
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs, Kept

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compute.messages import SeenAffinity
+from common.messages.inventory import SeenAffinity
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.records import PRESENT
 

@@ -16,7 +16,7 @@ from common import clock, codec
 from common.errors import MicronovaError
 from common.failures import backoff_seconds
 from common.log import logger
-from compute.messages import ClusterInventory
+from common.messages.inventory import ClusterInventory
 from conductor.audit import losses
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, Finding

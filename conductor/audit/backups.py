@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from common.messages.inventory import ClusterInventory, SeenBackup
 from common.resources.volumes import BackupStatus
-from compute.messages import ClusterInventory, SeenBackup
 from conductor.audit.facts import BackupFacts, Facts, Finding
 
 

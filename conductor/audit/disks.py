@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compute.messages import SeenDrive
+from common.messages.inventory import SeenDrive
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.nics import read_vms
 from conductor.rpc.servers.flavors import local_disks_of

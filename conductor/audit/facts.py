@@ -9,8 +9,8 @@ from typing import Any
 
 from common.messages.commands import StrictGroup
 from common.messages.filters import FilterCheck
+from common.messages.inventory import ClusterInventory
 from common.resources.states import ResourceType
-from compute.messages import ClusterInventory
 from conductor.store.networks.segments import TagRange
 from conductor.store.networks.vnets import Vnet
 from conductor.sync import allocations as resources

@@ -15,8 +15,9 @@ from typing import Any
 from common import clock, context
 from common.errors import MicronovaError, NotFound
 from common.log import logger
+from common.messages.inventory import ClusterInventory
+from common.messages.questions import Agent, ReadInventory
 from common.resources.states import InternalAction, ResourceType
-from compute.messages import ClusterInventory
 from conductor.audit.each import each
 from conductor.audit.facts import (
     AttachmentFacts,
@@ -114,12 +115,13 @@ class Gatherer:
             known.setdefault(cluster, set()).add(vmid)
 
         def ask(cluster: str) -> ClusterInventory:
-            return self._cloud.compute.inventory(
+            return self._cloud.compute.ask(
                 context.internal(),
-                workers[cluster],
-                cluster,
-                known[cluster],
-                facts.read.get(cluster, frozenset()),
+                Agent(workers[cluster], cluster),
+                ReadInventory(
+                    tuple(sorted(known[cluster])),
+                    tuple(sorted(facts.read.get(cluster, frozenset()))),
+                ),
             )
 
         found: dict[str, ClusterInventory] = {}

@@ -13,6 +13,7 @@ from common import context
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages.commands import Destroy, StrictGroup
+from common.messages.questions import Agent, ConvergeAffinity
 from common.messages.reports import Category, Failure
 from common.resources.states import InternalAction, ResourceType, VmState
 from conductor.audit import proof
@@ -249,13 +250,14 @@ class Healer:
         if any(row.task_state or row.vm_state == VmState.BUILDING for row in there):
             raise RefusedError("A server of the group is being worked on.")
         members = {row.vmid: row.uuid for row in there if row.vm_state in PRESENT}
-        self._cloud.compute.converge_affinity(
+        self._cloud.compute.ask(
             context.internal(),
-            worker,
-            cluster,
-            self._cloud.id,
-            group or StrictGroup(uuid, apart=False),
-            members,
+            Agent(worker, cluster),
+            ConvergeAffinity(
+                self._cloud.id,
+                group or StrictGroup(uuid, apart=False),
+                tuple(sorted(members.items())),
+            ),
         )
         return Answer(f"Cluster {cluster} knows of {len(members)} servers of the group.")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.volumes import VolumeStatus
-from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, Place, VolumeFacts
 
 

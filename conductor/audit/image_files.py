@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from common.messages.inventory import SeenImageFile
 from common.resources import image_files as image_files_of
-from compute.messages import SeenImageFile
 from conductor.audit.facts import Facts, Finding
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from common import context
 from common.messages.filters import Filter, FilterCheck
 from common.messages.guests import GuestTarget
+from common.messages.questions import CheckFilter
 from conductor.audit.each import each
 from conductor.audit.facts import Facts
 from conductor.audit.nics import read_vms
@@ -31,7 +32,9 @@ def firewalls(
     wanted = _wanted(cloud, sorted(targets))
 
     def ask(uuid: str) -> FilterCheck:
-        return cloud.compute.check_filter(context.internal(), targets[uuid], wanted[uuid])
+        return cloud.compute.ask(
+            context.internal(), targets[uuid], CheckFilter(targets[uuid], wanted[uuid])
+        )
 
     found: dict[str, FilterCheck] = {}
     for uuid, answer in each(sorted(targets), ask):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compute.messages import ClusterInventory, SeenVm
+from common.messages.inventory import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding
 
 _GIB = 1 << 30

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from common.messages.facts import NicFacts
-from compute.messages import SeenVm
+from common.messages.inventory import SeenVm
 from conductor.audit.facts import Facts, Finding, PortFacts, ServerFacts
 from conductor.audit.records import PRESENT
 from conductor.store.networks.segments import OF_OTHERS

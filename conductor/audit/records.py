@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping
 
+from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import VmState
-from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.holders import places
 

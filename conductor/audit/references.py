@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from common.messages.inventory import SeenReference, SeenVm
 from common.resources.volumes import AttachStatus
-from compute.messages import SeenReference, SeenVm
 from conductor.audit.facts import AttachmentFacts, Facts, Finding, VolumeFacts
 from conductor.audit.holders import is_busy
 from conductor.audit.kinds import ELSEWHERE

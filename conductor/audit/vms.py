@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.messages.inventory import SeenVm
 from common.resources.states import VmState
-from compute.messages import SeenVm
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.holders import description_line, places
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from compute.messages import SeenVnet
+from common.messages.inventory import SeenVnet
 from conductor.audit.facts import Facts, Finding
 from conductor.store.networks.vnets import State
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.volumes import SnapshotStatus, VolumeStatus
-from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.facts import Facts, Finding, SnapshotFacts, VolumeFacts
 from conductor.audit.holders import is_busy, places
 

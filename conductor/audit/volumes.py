@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compute.messages import ClusterInventory, SeenVm, SeenVolume
+from common.messages.inventory import ClusterInventory, SeenVm, SeenVolume
 from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 from conductor.audit.holders import places
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict, ServerStateConflict, Unavailable, Unimplemented
 from common.messages.guests import Diagnostics, GuestTarget
+from common.messages.questions import Diagnose, ReadConsoleLog
 from common.resources.states import PowerState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
@@ -21,7 +22,7 @@ def diagnose(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Diagnostic
     with cloud.store.read() as connection:
         server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
         reached = target(cloud, connection, server)
-    found = cloud.compute.diagnose(ctxt, reached)
+    found = cloud.compute.ask(ctxt, reached, Diagnose(reached))
     if found.power_state is not PowerState.RUNNING:
         raise ServerStateConflict(
             action="get_diagnostics",
@@ -37,7 +38,7 @@ def console_log(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> str:
     with cloud.store.read() as connection:
         server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
         reached = target(cloud, connection, server)
-    text = cloud.compute.console_log(ctxt, reached.worker, server_uuid)
+    text = cloud.compute.ask(ctxt, reached, ReadConsoleLog(server_uuid))
     if text is None:
         raise Unimplemented
     return text

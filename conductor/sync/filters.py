@@ -5,6 +5,7 @@ from __future__ import annotations
 from common import context
 from common.errors import Conflict, MicronovaError, ServerNotFound
 from common.log import logger
+from common.messages.questions import ConvergeFilter
 from conductor.cloud import Cloud, backoff
 from conductor.engine import guests
 from conductor.engine.periodic import only_one
@@ -88,7 +89,7 @@ class Filters:
             wanted = filters.wanted(connection, one.server_uuid)
         if one.building:
             return False
-        done = self._cloud.compute.converge_filter(context.internal(), where, wanted)
+        done = self._cloud.compute.ask(context.internal(), where, ConvergeFilter(where, wanted))
         if done.writes:
             LOG.info(
                 "The firewall of server %s was updated to its security groups; requests: %d.",

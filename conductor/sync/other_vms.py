@@ -8,6 +8,7 @@ from common.context import internal
 from common.errors import Unavailable
 from common.log import logger
 from common.messages.facts import OtherVm
+from common.messages.questions import Agent, LookAtOthers
 from conductor.cloud import Cloud
 from conductor.store.networks import unknown_vms
 from conductor.store.servers import vm_states
@@ -50,7 +51,9 @@ class OtherVms:
         if worker is None:
             return False
         try:
-            read = self._cloud.compute.look_at_others(internal(), worker, cluster, wanted)
+            read = self._cloud.compute.ask(
+                internal(), Agent(worker, cluster), LookAtOthers(tuple(wanted))
+            )
         except Unavailable as error:
             LOG.warning("Cluster %s: other VMs can't be read: %s", cluster, error.message)
             return False

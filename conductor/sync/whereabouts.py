@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import HostNotFound, Unavailable
 from common.messages.facts import HaService, HostFacts, Inspection
+from common.messages.questions import Agent, FindHaService, Inspect
 from common.resources.states import VmState
 from conductor.cloud import Cloud
 from conductor.store.hosts import registry
@@ -17,29 +18,27 @@ from conductor.store.transactions import Transaction
 
 def ha_service(cloud: Cloud, ctxt: RequestContext, server: Server) -> HaService | None:
     """Return the HA manager's entry of its VM; None: there is none. Raises Unavailable."""
-    worker = _worker(cloud, server, None)
-    return cloud.compute.ha_service(ctxt, worker, str(server.cluster), int(server.vmid or 0))
+    return cloud.compute.ask(
+        ctxt, _agent(cloud, server, None), FindHaService(int(server.vmid or 0))
+    )
 
 
 def inspect(cloud: Cloud, ctxt: RequestContext, server: Server, node: str | None) -> Inspection:
     """Return a close look at its VM, first on this node. Raises Unavailable."""
-    return cloud.compute.inspect(
+    return cloud.compute.ask(
         ctxt,
-        _worker(cloud, server, node),
-        str(server.cluster),
-        int(server.vmid or 0),
-        node=node,
-        server_uuid=server.uuid,
+        _agent(cloud, server, node),
+        Inspect(int(server.vmid or 0), node, server.uuid),
     )
 
 
-def _worker(cloud: Cloud, server: Server, node: str | None) -> str:
+def _agent(cloud: Cloud, server: Server, node: str | None) -> Agent:
     cluster = str(server.cluster)
     with cloud.store.read() as connection:
         worker = store.worker_in(connection, cluster, node, cloud.down(connection))
     if worker is None:
         raise Unavailable(f"No agent of cluster {cluster} answers.")
-    return worker
+    return Agent(worker, cluster)
 
 
 def host_of(cloud: Cloud, cluster: str, node: str) -> HostFacts | None:

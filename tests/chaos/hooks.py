@@ -7,7 +7,6 @@ product code knows of them.
 from __future__ import annotations
 
 import json
-import re
 import socket
 import sys
 import threading
@@ -21,7 +20,10 @@ from sqlalchemy.engine.default import DefaultDialect
 from common import codec
 from common.messages.reports import Report
 from tests.chaos.director import MESSAGE, READY, TRANSACTION
+from tests.fixtures.messages import snake
 
+#: methods of agents that take any message of a family, and the argument that holds it
+KINDS = {"execute": "command", "ask": "question"}
 #: what the director may say; other words are the simulator's and placement's
 FAIL, LOSE, DROP = "fail", "lose", "drop"
 
@@ -110,17 +112,12 @@ def _cut(dialect: Any, connection: Any, why: str) -> None:
     raise dialect.loaded_dbapi.OperationalError(why)
 
 
-def snake(name: str) -> str:
-    """The name of a command, such as ``make_volume``, by that of its class."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
 def message_name(message: Mapping[str, Any]) -> str:
-    """The method; of a command its kind, and of a report what it tells last, since reports gather
-    as time allows."""
+    """The method; of a command or a question its kind, and of a report what comes last in it,
+    since reports gather as time allows."""
     method = str(message.get("method"))
-    if method == "execute":
-        return snake(codec.loads(message["args"]["command"])["kind"])
+    if method in KINDS:
+        return snake(codec.loads(message["args"][KINDS[method]])["kind"])
     if method != "report":
         return method
     told = [codec.load(Report, one) for one in codec.loads(message["args"]["reports"])]

@@ -19,7 +19,9 @@ import compute.worker.manager
 import conductor.endpoints
 import scheduler.manager
 from compute.commands import COMMANDS
-from tests.chaos.hooks import snake
+from compute.worker.answers import ANSWERS
+from tests.chaos.hooks import KINDS
+from tests.fixtures.messages import snake
 
 
 def _of_conductors() -> Iterator[type[Any]]:
@@ -59,12 +61,12 @@ IDLE = frozenset(
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
 FAILURES = frozenset({"note_failure", "may_undo"})
 #: the audit's own, which begins anew if it comes to nothing
-AUDITS = frozenset({"begin_audit", "heal_finding", "inventory", "retire_template", "inspect"})
+AUDITS = frozenset({"begin_audit", "heal_finding", "read_inventory", "retire_template", "inspect"})
 #: about other actions, or about no server
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"steer_migration", "evacuate_server", "ha_service", "delete_image"}
+    | {"steer_migration", "evacuate_server", "find_ha_service", "delete_image"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
@@ -73,9 +75,9 @@ OTHERS = frozenset(
     | {"set_flavor_access", "create_keypair", "delete_keypair", "set_quota", "reset_quota"}
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
-    | {"authorize_console", "use_console_token", "console_problem", "open_console"}
+    | {"authorize_console", "use_console_token", "check_console", "open_console"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
-    | {"server_console_log", "console_log"}
+    | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}
     # of VMs that the record doesn't know, of which a recorded run has none
     | {"look_at_others"}
@@ -117,12 +119,12 @@ _STEP = re.compile(r'"(compute_\w+)"')
 
 
 def messages() -> Iterator[str]:
-    """What a service is sent: commands by their kind."""
-    yield from (snake(one.__name__) for one in COMMANDS)
+    """What a service is sent: commands and questions by their kind."""
+    yield from (snake(one.__name__) for one in (*COMMANDS, *ANSWERS))
     functions = (item for one in ENDPOINTS for item in vars(one).items())
     for name, found in functions:
         public = inspect.isfunction(found) and not name.startswith("_")
-        if public and name != "execute" and "ctxt" in inspect.signature(found).parameters:
+        if public and name not in KINDS and "ctxt" in inspect.signature(found).parameters:
             yield name
 
 

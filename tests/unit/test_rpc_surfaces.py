@@ -9,6 +9,7 @@ import pytest
 
 from common import codec
 from common.messages.commands import Command
+from common.messages.questions import Question
 from common.messages.reports import Outcome, Plugged
 from common.rpc import signatures
 from common.rpc.events import ConductorEvents, HostEvents, WorkerEvents
@@ -16,6 +17,7 @@ from compute.client import ComputeClient
 from compute.commands import COMMANDS
 from compute.rpc_api import WorkerRpc
 from compute.worker import manager as compute_manager
+from compute.worker.answers import ANSWERS
 from conductor import rpc as conductor_rpc
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
@@ -51,10 +53,10 @@ from scheduler.rpc_api import SchedulerRpc
 
 #: of a client: the worker that it sends to is named beside the message
 ADDRESS = {"self", "ctxt", "worker"}
-#: sent by a worker to itself
-OWN = {"tick"}
-#: the client's own, not sent
-KEPT = {"on_heartbeat"}
+#: sent by a worker to itself; and where the cluster is named by whom it is sent to
+OWN = {"tick", "ask"}
+#: the client's own, not sent; and as above
+KEPT = {"on_heartbeat", "ask"}
 
 
 def methods(surface: type) -> dict[str, Any]:
@@ -143,6 +145,14 @@ def test_a_client_sends_just_what_its_protocols_name(
 
 def test_an_agent_carries_out_every_command() -> None:
     assert set(COMMANDS) == set(codec.family(Command)) - {Command}
+
+
+def test_an_agent_answers_every_question() -> None:
+    assert set(ANSWERS) == set(codec.family(Question)) - {Question}
+    for question in ANSWERS:
+        assert question.answer() is not None
+    with pytest.raises(TypeError, match="Question names no answer"):
+        Question.answer()
 
 
 def test_each_command_names_its_outcome() -> None:

@@ -20,7 +20,9 @@ from common.messages.commands import (
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
-from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem, SetPassword
+from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
+from common.messages.inventory import ClusterInventory
+from common.messages.questions import SetPassword
 from common.messages.queues import Queue
 from common.streams import Stream
 from compute.hypervisor.port import Detail, MadeVnet, Observation, Removal, Work
@@ -45,7 +47,6 @@ from compute.hypervisor.proxmox.vm.machine import ProxmoxMachine
 from compute.hypervisor.proxmox.vm.owner_mark import ProxmoxOwnerMark
 from compute.hypervisor.proxmox.vm.templates import Templates
 from compute.hypervisor.proxmox.volume.holder import ProxmoxVolume
-from compute.messages import ClusterInventory
 
 
 class ProxmoxHypervisor:

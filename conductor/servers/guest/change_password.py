@@ -14,7 +14,8 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, MicronovaError, StaleTransition
 from common.log import logger
-from common.messages.guests import PasswordProblem, SetPassword
+from common.messages.guests import PasswordProblem
+from common.messages.questions import SetPassword
 from common.messages.reports import Category, Failure, Step
 from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud
@@ -63,7 +64,7 @@ def change_password(
         with cloud.store.read() as connection:
             target = guests.target(cloud, connection, task.server)
         user = user_of(task.server.image_properties)
-        problem = cloud.compute.set_password(ctxt, SetPassword(target, user, password))
+        problem = cloud.compute.ask(ctxt, target, SetPassword(target, user, password))
     except MicronovaError as error:
         _end(cloud, task, _step(began, "Error"), _failure(task, error.message))
         raise

@@ -10,6 +10,7 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, NotSupported, ServerStateConflict
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType
+from common.messages.questions import CheckConsole
 from common.resources.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
@@ -40,7 +41,7 @@ def authorize(
         check_state(server, protocol)
         wanted = type_of(protocol, console_type)
         target = _target(cloud, connection, server, wanted)
-    problem = cloud.compute.console_problem(ctxt, target)
+    problem = cloud.compute.ask(ctxt, target, CheckConsole(target))
     if problem is not None:
         LOG.info("Server %s has no %s console: %s", server.uuid, wanted, problem)
         raise NotSupported(f"Unavailable console type {console_type}.", reason=problem)

@@ -13,6 +13,7 @@ from common.errors import Conflict, Invalid, Unavailable
 from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.facts import Inspection
+from common.messages.questions import Agent, Inspect
 from common.messages.reports import Category, Failure, Removed, Step
 from common.resources.states import InternalAction, OperationState
 from conductor.cloud import Cloud, placed
@@ -59,13 +60,10 @@ class Abandoning:
         text = f"No agent of cluster {server.cluster} answers."
         try:
             if worker is not None:
-                return self._cloud.compute.inspect(
+                return self._cloud.compute.ask(
                     ctxt,
-                    worker,
-                    server.cluster,
-                    server.vmid,
-                    node=server.node,
-                    server_uuid=server.uuid,
+                    Agent(worker, server.cluster),
+                    Inspect(server.vmid, server.node, server.uuid),
                 )
         except Unavailable as error:
             text = error.message

@@ -11,6 +11,7 @@ from common.context import RequestContext
 from common.errors import Conflict, NotFound, Unavailable
 from common.messages.commands import Nic
 from common.messages.facts import HostFacts, Inspection
+from common.messages.questions import Agent, Inspect
 from common.messages.reports import Step
 from common.resources.states import PowerState, ResourceType, TaskState, VmState
 from conductor.cloud import Cloud
@@ -55,7 +56,7 @@ class Acceptance:
             worker = store.worker_in(connection, asked.cluster, None, self._cloud.down(connection))
         if worker is None:
             raise Unavailable(f"No agent of cluster {asked.cluster} answers.")
-        return self._cloud.compute.inspect(ctxt, worker, asked.cluster, asked.vmid)
+        return self._cloud.compute.ask(ctxt, Agent(worker, asked.cluster), Inspect(asked.vmid))
 
     def _write(
         self, connection: Transaction, ctxt: RequestContext, asked: Adoption, found: Inspection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Invalid, NotFound, ServerStateConflict, Unavailable
 from common.log import logger
+from common.messages.questions import Agent, SteerMigration
 from common.resources import locks
 from common.resources.migrations import MigrationStatus
 from common.resources.states import TaskState
@@ -52,8 +53,8 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
     if worker is None:
         why = f"The agent of host {server.host} does not answer."
     else:
-        where = str(server.cluster), server.vmid or 0, str(server.node)
-        why = cloud.compute.steer_migration(ctxt, worker, *where, server.uuid, abort=abort)
+        order = SteerMigration(server.vmid or 0, str(server.node), server.uuid, abort)
+        why = cloud.compute.ask(ctxt, Agent(worker, str(server.cluster)), order)
     if why is None:
         LOG.info("Live migration %d: %s.", number, _METHODS[abort])
         try:

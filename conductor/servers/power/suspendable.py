@@ -5,6 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.errors import Conflict, Unavailable
 from common.log import logger
+from common.messages.questions import Agent, Inspect
 from common.resources import locks
 from conductor.cloud import Cloud
 from conductor.engine.access import check_state, scope
@@ -27,13 +28,10 @@ def require(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> None:
     if worker is None or server.vmid is None:
         return
     try:
-        found = cloud.compute.inspect(
+        found = cloud.compute.ask(
             ctxt,
-            worker,
-            str(server.cluster),
-            server.vmid,
-            node=server.node,
-            server_uuid=server_uuid,
+            Agent(worker, str(server.cluster)),
+            Inspect(server.vmid, server.node, server_uuid),
         )
     except Unavailable as error:
         LOG.warning("Server %s is suspended unasked: %s", server_uuid, error.message)

@@ -153,9 +153,9 @@ def a_cloud(api: ComputeApi) -> ComputeApi:
         disks=(DiskUse("scsi0", 1, 2, 3, 4, 0),),
         nics=(NicUse("tap100i0", "fa:16:3e:00:00:01", 220, 656),),
     )
-    agents.console_log.return_value = "one\r\ntwo"
+    agents.read_console_log.return_value = "one\r\ntwo"
     agents.set_password.return_value = None
-    agents.ha_service.return_value = None
+    agents.find_ha_service.return_value = None
     agents.steer_migration.return_value = None
     decision = [Decision(uuid_of(1), "pve2", "uuid-pve2")]
     api.conductor.scheduler.preview.return_value = decision

@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Unavailable
-from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
+from common.messages.guests import GuestTarget, PasswordProblem
+from common.messages.questions import SetPassword
 from db import schema
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
@@ -45,7 +46,7 @@ def text(answer: Any) -> str:
 
 def sent(api: ComputeApi) -> SetPassword:
     [call] = api.conductor.agents.set_password.mock_calls
-    order: SetPassword = call.args[1]
+    order: SetPassword = call.args[0]
     return order
 
 

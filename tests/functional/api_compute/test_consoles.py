@@ -102,7 +102,7 @@ def test_other_actions_are_refused_as_by_nova(api: ComputeApi) -> None:
     spice = act(api, "os-getSPICEConsole", "spice-html5")
     assert refused(spice) == (400, "Unavailable console type spice-html5.")
     assert refused(act(api, "os-getRDPConsole", "rdp-html5")) == (400, MALFORMED)
-    api.conductor.agents.console_log.return_value = None
+    api.conductor.agents.read_console_log.return_value = None
     log = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": {"length": 10}})
     assert refused(log) == (501, "The requested functionality is not supported.")
 
@@ -131,9 +131,9 @@ def test_other_projects_and_readers_open_nothing(api: ComputeApi) -> None:
 
 
 def test_a_host_without_consoles(api: ComputeApi) -> None:
-    api.conductor.agents.console_problem.return_value = "The VM has no display."
+    api.conductor.agents.check_console.return_value = "The VM has no display."
     assert refused(create(api, "vnc", "novnc")) == (400, "Unavailable console type novnc.")
-    api.conductor.agents.console_problem.side_effect = Unavailable()
+    api.conductor.agents.check_console.side_effect = Unavailable()
     assert create(api, "vnc", "novnc").status_code == 503
     with api.reader.connect() as connection:
         assert connection.execute(sa.select(schema.console_tokens)).all() == []
@@ -210,7 +210,7 @@ def _set_expiry(api: ComputeApi, seconds: float) -> None:
     ],
 )
 def test_the_last_lines_of_a_log(api: ComputeApi, asked: dict[str, Any], output: str) -> None:
-    api.conductor.agents.console_log.return_value = "one\r\n\ttwo\r\n\x1bthree"
+    api.conductor.agents.read_console_log.return_value = "one\r\n\ttwo\r\n\x1bthree"
     answer = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": asked})
     assert (answer.status_code, answer.json) == (200, {"output": output})
     bad = api.request("POST", f"{SERVER}/action", {"os-getConsoleOutput": {"length": "x"}})

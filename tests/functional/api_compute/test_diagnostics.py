@@ -54,7 +54,7 @@ def test_the_form_before_2_48(api: ComputeApi) -> None:
         "tap100i0_rx": 220,
         "tap100i0_tx": 656,
     }
-    [asked] = [call.args[1] for call in api.conductor.agents.diagnose.mock_calls]
+    [asked] = [call.args[0].target for call in api.conductor.agents.diagnose.mock_calls]
     assert asked == GuestTarget(uuid_of(1), "w1", "c1", "pve1", 100_001)
 
 

@@ -51,7 +51,7 @@ def cloud(make: MakeApi, facts: Any = None, **changes: Any) -> ComputeApi:
         mine = table.c.host == "pve1"
         connection.execute(sa.update(table).where(mine).values(facts=values["facts"]))
     api.conductor.scheduler.preview.return_value = [Decision(UUID, "pve2", "uuid-pve2")]
-    api.conductor.agents.ha_service.return_value = None
+    api.conductor.agents.find_ha_service.return_value = None
     return api
 
 
@@ -94,7 +94,7 @@ def managed(
 ) -> None:
     """The VM is an HA resource."""
     seen = HaService(100001, "pve1", state, wanted, online=more.get("online", False))
-    api.conductor.agents.ha_service.return_value = seen
+    api.conductor.agents.find_ha_service.return_value = seen
 
 
 @pytest.mark.parametrize("state", ["active", "stopped", "error"])
@@ -158,7 +158,7 @@ def test_what_the_ha_manager_leaves(make: MakeApi, state: str, wanted: str, show
 
 def test_nobody_knows_what_the_ha_manager_does(make: MakeApi) -> None:
     api = lose(cloud(make))
-    api.conductor.agents.ha_service.side_effect = Unavailable("It does not answer.")
+    api.conductor.agents.find_ha_service.side_effect = Unavailable("It does not answer.")
     why = "If its VM is an HA resource in state started, Proxmox VE recovers it by itself. "
     assert evacuate(api) == (400, REFUSED + why + BY_HAND)
 

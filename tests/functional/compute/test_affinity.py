@@ -14,7 +14,8 @@ from common import ids
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.commands import Build, StrictGroup
-from compute.messages import SeenAffinity
+from common.messages.inventory import SeenAffinity
+from common.messages.questions import Agent, ConvergeAffinity, ReadInventory
 from tests.functional.compute.conftest import (
     Worker,
     a_build,
@@ -188,12 +189,14 @@ def test_many_write_at_the_same_time(writer: Worker, root: Any, granted: None) -
 
 
 def seen(worker: Worker) -> tuple[SeenAffinity, ...]:
-    return worker.client.inventory(internal(), worker.service.worker, "c1", ()).affinity
+    at = Agent(worker.service.worker, "c1")
+    return worker.client.ask(internal(), at, ReadInventory()).affinity
 
 
 def converge(worker: Worker, group: StrictGroup, *members: Build) -> None:
-    asked = {one.placed.vmid: one.resource_id for one in members}
-    worker.client.converge_affinity(internal(), worker.service.worker, "c1", CLOUD, group, asked)
+    asked = tuple((one.placed.vmid, one.resource_id) for one in members)
+    at = Agent(worker.service.worker, "c1")
+    worker.client.ask(internal(), at, ConvergeAffinity(CLOUD, group, asked))
 
 
 def test_what_is_left_goes_and_what_is_missing_comes(

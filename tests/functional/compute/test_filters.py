@@ -14,6 +14,7 @@ from common.errors import Unavailable
 from common.messages.commands import Build, Nic
 from common.messages.filters import Filter, FilterCheck, FilterRule, PortFilter
 from common.messages.guests import GuestTarget
+from common.messages.questions import CheckFilter, ConvergeFilter
 from common.resources.security_rules import Rule
 from tests.functional.compute.conftest import Worker, a_build, a_copy, a_plug, as_root
 from tests.functional.simulator_fixture import RunningSimulator
@@ -87,7 +88,7 @@ def converge(worker: Worker, build: Build, wanted: Filter) -> Any:
     where = build.placed
     carrier = worker.conductor.heartbeats[-1].worker
     target = GuestTarget(build.resource_id, carrier, where.cluster, where.node, where.vmid)
-    return worker.client.converge_filter(RequestContext(), target, wanted)
+    return worker.client.ask(RequestContext(), target, ConvergeFilter(target, wanted))
 
 
 def test_all_is_there_before_the_vm_starts(
@@ -264,7 +265,7 @@ def test_a_look_tells_what_differs_and_changes_nothing(
 
     def look(wanted: Filter | None) -> FilterCheck:
         simulator.control("DELETE", "calls")
-        done = worker.client.check_filter(RequestContext(), target, wanted or Filter())
+        done = worker.client.ask(RequestContext(), target, CheckFilter(target, wanted or Filter()))
         calls = [
             one for one in simulator.control("GET", "calls") if f"/{where.vmid}/" in one["path"]
         ]
@@ -299,7 +300,7 @@ def test_a_look_tells_what_differs_and_changes_nothing(
     )
     other = replace(target, server_uuid=ids.new_uuid())
     with pytest.raises(Unavailable):
-        worker.client.check_filter(RequestContext(), other, Filter())
+        worker.client.ask(RequestContext(), other, CheckFilter(other, Filter()))
 
 
 def test_an_interface_whose_addresses_others_assign(

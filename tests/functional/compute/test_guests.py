@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -12,7 +12,8 @@ from common import ids
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.commands import Build, PowerAction
-from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
+from common.messages.guests import GuestTarget, PasswordProblem
+from common.messages.questions import Agent, Diagnose, Question, ReadConsoleLog, SetPassword
 from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
@@ -36,6 +37,9 @@ def build(worker: Worker, simulator: RunningSimulator) -> Build:
     return made
 
 
+A = TypeVar("A")
+
+
 def target(worker: Worker, build: Build) -> GuestTarget:
     where = build.placed
     return GuestTarget(
@@ -43,8 +47,12 @@ def target(worker: Worker, build: Build) -> GuestTarget:
     )
 
 
+def ask(worker: Worker, question: Question[A]) -> A:
+    return worker.client.ask(internal(), Agent(worker.service.worker, "c1"), question)
+
+
 def test_how_a_vm_does(worker: Worker, build: Build) -> None:
-    seen = worker.client.diagnose(internal(), target(worker, build))
+    seen = ask(worker, Diagnose(target(worker, build)))
     assert seen.power_state is PowerState.RUNNING
     assert (seen.vcpus, seen.memory_mib, seen.config_drive) == (2, 512, True)
     assert seen.uptime_seconds is not None
@@ -55,14 +63,14 @@ def test_how_a_vm_does(worker: Worker, build: Build) -> None:
     assert nic.mac == build.nics[0].mac
     assert (nic.rx_bytes, nic.tx_bytes) == (220, 656)
     assert worker.run(a_power(build, PowerAction.STOP)).ok
-    seen = worker.client.diagnose(internal(), target(worker, build))
+    seen = ask(worker, Diagnose(target(worker, build)))
     assert (seen.power_state, seen.disks, seen.nics) == (PowerState.SHUTDOWN, (), ())
 
 
 def test_another_servers_vm_says_nothing(worker: Worker, build: Build) -> None:
     other = dataclasses.replace(target(worker, build), server_uuid=ids.new_uuid())
     with pytest.raises(Unavailable, match="isn't the server's"):
-        worker.client.diagnose(internal(), other)
+        ask(worker, Diagnose(other))
 
 
 def order(worker: Worker, build: Build, password: str = "secret") -> SetPassword:
@@ -72,12 +80,11 @@ def order(worker: Worker, build: Build, password: str = "secret") -> SetPassword
 def test_a_password_is_set_once_the_agent_answers(
     worker: Worker, cluster: Cluster, build: Build
 ) -> None:
-    ask = worker.client.set_password
-    eventually(lambda: ask(internal(), order(worker, build)) is None)
+    eventually(lambda: ask(worker, order(worker, build)) is None)
     assert cluster.calls("POST", f"/{build.placed.vmid}/agent/set-user-password")
-    assert ask(internal(), order(worker, build, "four")) is PasswordProblem.TOO_SHORT
+    assert ask(worker, order(worker, build, "four")) is PasswordProblem.TOO_SHORT
     assert worker.run(a_power(build, PowerAction.STOP)).ok
-    assert ask(internal(), order(worker, build)) is PasswordProblem.STOPPED
+    assert ask(worker, order(worker, build)) is PasswordProblem.STOPPED
 
 
 @pytest.mark.parametrize(
@@ -111,11 +118,10 @@ def test_why_a_password_is_not_set(
     fault: dict[str, Any],
     problem: PasswordProblem,
 ) -> None:
-    ask = worker.client.set_password
-    eventually(lambda: ask(internal(), order(worker, build)) is None)
+    eventually(lambda: ask(worker, order(worker, build)) is None)
     before = len(cluster.calls("POST", "/agent/set-user-password"))
     simulator.control("POST", "faults", {"times": 0, **fault})
-    assert ask(internal(), order(worker, build)) is problem
+    assert ask(worker, order(worker, build)) is problem
     sent = len(cluster.calls("POST", "/agent/set-user-password")) - before
     assert sent == ("set-user" in fault["path"])
 
@@ -129,13 +135,11 @@ def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
     try:
         build = a_build()
         assert keeper.run(build).ok
-        name = keeper.service.worker
 
         def said() -> str:
-            return str(keeper.client.console_log(internal(), name, build.resource_id))
+            return str(ask(keeper, ReadConsoleLog(build.resource_id)))
 
         eventually(lambda: "Linux version" in said() and "login:" in said())
     finally:
         keeper.stop()
-    name = worker.service.worker
-    assert worker.client.console_log(internal(), name, build.resource_id) is None
+    assert ask(worker, ReadConsoleLog(build.resource_id)) is None

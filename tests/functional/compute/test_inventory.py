@@ -10,9 +10,10 @@ from common import ids
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.commands import PowerAction
+from common.messages.inventory import ClusterInventory, SeenVm
+from common.messages.questions import Agent, ReadInventory
 from common.messages.reports import Category
 from compute.hypervisor.proxmox.api.client import Client
-from compute.messages import ClusterInventory, SeenVm
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -27,7 +28,9 @@ from tests.functional.waiting import eventually
 
 
 def take_inventory(worker: Worker, *known: int, read: tuple[int, ...] = ()) -> ClusterInventory:
-    return worker.client.inventory(internal(), worker.service.worker, "c1", known, read)
+    return worker.client.ask(
+        internal(), Agent(worker.service.worker, "c1"), ReadInventory(known, read)
+    )
 
 
 def vms(inventory: ClusterInventory) -> dict[int, SeenVm]:
@@ -184,7 +187,7 @@ def test_what_cannot_be_seen_is_reported(
 
 def test_a_cluster_that_is_not_carried(worker: Worker) -> None:
     with pytest.raises(Unavailable, match="carries no agent of cluster c9"):
-        worker.client.inventory(internal(), worker.service.worker, "c9", [])
+        worker.client.ask(internal(), Agent(worker.service.worker, "c9"), ReadInventory())
 
 
 def test_replication_jobs_are_known_or_said_to_be_unknown(

@@ -11,7 +11,8 @@ import pytest
 
 from common.context import internal
 from common.messages.commands import Placed, PowerAction, RetireTemplate, Size
-from common.messages.guests import GuestTarget, PasswordProblem, SetPassword
+from common.messages.guests import GuestTarget, PasswordProblem
+from common.messages.questions import Diagnose, SetPassword
 from common.messages.reports import Category
 from common.resources.states import PowerState, ResourceType
 from tests.fixtures.null import DRIVER
@@ -101,9 +102,9 @@ def test_how_a_vm_does(null: Worker) -> None:
     build = dataclasses.replace(a_build(), placed=Placed("null0001", "null", "null0001", 100_001))
     assert null.run(build).ok
     target = GuestTarget(build.resource_id, "worker1", "null", "null0001", 100_001)
-    seen = null.client.diagnose(internal(), target)
+    seen = null.client.ask(internal(), target, Diagnose(target))
     assert (seen.power_state, seen.vcpus, seen.memory_mib) == (PowerState.RUNNING, 2, 512)
-    refused = null.client.set_password(internal(), SetPassword(target, "root", "secret"))
+    refused = null.client.ask(internal(), target, SetPassword(target, "root", "secret"))
     assert refused is PasswordProblem.NOT_SUPPORTED
 
 

@@ -7,6 +7,7 @@ import dataclasses
 from common.context import internal
 from common.messages.commands import Address, Nic
 from common.messages.facts import NicFacts, OtherVm
+from common.messages.questions import Agent, LookAtOthers
 from compute.hypervisor.proxmox.inspect.others import containers
 from tests.functional.compute.conftest import (
     Cluster,
@@ -25,7 +26,7 @@ MORE = Nic("port-2", "n", "net", "vmbr0", SECOND, vlan=7, ip="10.0.0.6")
 
 
 def looked_at(worker: Worker, *wanted: OtherVm) -> list[OtherVm]:
-    return worker.client.look_at_others(internal(), worker.service.worker, "c1", list(wanted))
+    return worker.client.ask(internal(), Agent(worker.service.worker, "c1"), LookAtOthers(wanted))
 
 
 def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: Cluster) -> None:

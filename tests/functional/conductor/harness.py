@@ -10,7 +10,7 @@ import itertools
 import math
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,23 @@ from common.messages.facts import (
     StorageFacts,
 )
 from common.messages.filters import Filter, FilterCheck, Filtered
-from common.messages.guests import GuestTarget
+from common.messages.inventory import ClusterInventory, SeenAffinity
+from common.messages.questions import (
+    CheckFilter,
+    ConvergeAffinity,
+    ConvergeFilter,
+    FindHaService,
+    Inspect,
+    LookAtOthers,
+    Question,
+    Reachable,
+    ReadInventory,
+    SteerMigration,
+)
 from common.messages.reports import Failure, Outcome, Report
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.resources import quotas
 from common.resources.aggregates import Ratios
-from compute.messages import ClusterInventory, SeenAffinity
 from conductor import config as conductor_config
 from conductor.audit.auditor import Auditor
 from conductor.audit.differences import differences
@@ -64,6 +75,7 @@ from db import engine, schema
 from placement.messages import Allocations, Replacement
 from scheduler.filters.resources import needs
 from tests.fixtures import databases
+from tests.fixtures.messages import snake
 from tests.functional.db.conftest import mariadb_database
 
 IMAGE = ids.named("image", "debian-12")
@@ -188,13 +200,16 @@ class Compute:
     def announce(self, ctxt: RequestContext) -> None:
         self.announced += 1
 
-    def look_at_others(
-        self, ctxt: RequestContext, worker: str, cluster: str, wanted: list[OtherVm]
-    ) -> list[OtherVm]:
-        self.asked_for.append([one.vmid for one in wanted])
+    def ask(self, ctxt: RequestContext, at: Reachable, question: Question) -> Any:
+        """What the test says, or what was written."""
+        name = snake(type(question).__name__)
         if self.deaf:
-            raise Unavailable("Nobody answers.")
-        return [self.others.get(one.vmid, one) for one in wanted]
+            raise Unavailable(f"Worker {at.worker} does not answer {name}.")
+        return getattr(self, f"_{name}")(at.cluster, question)
+
+    def _look_at_others(self, _: str, one: LookAtOthers) -> list[OtherVm]:
+        self.asked_for.append([other.vmid for other in one.wanted])
+        return [self.others.get(other.vmid, other) for other in one.wanted]
 
     def on_heartbeat(self, worker: str, sent_at: datetime.datetime) -> None:
         self.heard_of[worker] = sent_at
@@ -211,43 +226,26 @@ class Compute:
         if self.answering is not None:
             self.answering(command)
 
-    def converge_filter(
-        self, ctxt: RequestContext, target: GuestTarget, filter_: Filter
-    ) -> Filtered:
-        """Remembers it."""
-        if self.deaf:
-            raise Unavailable(f"Worker {target.worker} does not answer.")
+    def _converge_filter(self, _: str, one: ConvergeFilter) -> Filtered:
         if self.writing is not None:
             self.writing()
-        self.filtered.append((target.server_uuid, filter_))
-        seen = self.firewalls.get(target.server_uuid, FilterCheck())
-        self.firewalls[target.server_uuid] = FilterCheck((), seen.foreign)
+        uuid = one.target.server_uuid
+        self.filtered.append((uuid, one.wanted))
+        seen = self.firewalls.get(uuid, FilterCheck())
+        self.firewalls[uuid] = FilterCheck((), seen.foreign)
         return Filtered(1)
 
-    def check_filter(
-        self, ctxt: RequestContext, target: GuestTarget, filter_: Filter
-    ) -> FilterCheck:
-        """What the test says of the VM's firewall, until it is written."""
-        if self.deaf:
-            raise Unavailable(f"Worker {target.worker} does not answer.")
-        self.checked.append((target.server_uuid, filter_))
-        return self.firewalls.get(target.server_uuid, FilterCheck())
+    def _check_filter(self, _: str, one: CheckFilter) -> FilterCheck:
+        self.checked.append((one.target.server_uuid, one.wanted))
+        return self.firewalls.get(one.target.server_uuid, FilterCheck())
 
-    def converge_affinity(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        cloud: str,
-        group: StrictGroup,
-        members: Mapping[int, str],
-    ) -> None:
-        """Remembers it, and shows it from then on."""
+    def _converge_affinity(self, cluster: str, one: ConvergeAffinity) -> None:
+        """Shows it from then on."""
         if self.refuses:
             raise Unavailable(f"Cluster {cluster} takes no rule: {self.refuses}")
-        vmids = tuple(members)
-        self.told.append((cluster, group, vmids))
-        told = SeenAffinity(cloud, group.uuid, vmids, vmids, rule=len(vmids) > 1)
+        vmids = tuple(vmid for vmid, _ in one.members)
+        self.told.append((cluster, one.group, vmids))
+        told = SeenAffinity(one.cloud, one.group.uuid, vmids, vmids, rule=len(vmids) > 1)
         self.seen[cluster] = dataclasses.replace(
             self.seen[cluster], affinity=(told,) if vmids else ()
         )
@@ -256,51 +254,24 @@ class Compute:
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """As an agent that is told nobody is left."""
-        self.converge_affinity(ctxt, worker, cluster, cloud, StrictGroup(group, apart=False), {})
+        nobody = StrictGroup(group, apart=False)
+        self._converge_affinity(cluster, ConvergeAffinity(cloud, nobody))
 
-    def steer_migration(
-        self, ctxt: RequestContext, worker: str, *where: object, abort: bool
-    ) -> str | None:
-        """Does so, unless it refuses."""
+    def _steer_migration(self, _: str, one: SteerMigration) -> str | None:
         return self.refuses or None
 
-    def inspect(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        vmid: int,
-        *,
-        node: str | None = None,
-        server_uuid: str | None = None,
-    ) -> Inspection:
+    def _inspect(self, _: str, one: Inspect) -> Inspection:
         """What the test says of the VM; nothing: it isn't there."""
-        self.inspected.append(vmid)
-        if self.deaf:
-            raise Unavailable("The service behind inspect did not answer.")
-        return self.vms.get(vmid, Inspection(vmid))
+        self.inspected.append(one.vmid)
+        return self.vms.get(one.vmid, Inspection(one.vmid))
 
-    def ha_service(
-        self, ctxt: RequestContext, worker: str, cluster: str, vmid: int
-    ) -> HaService | None:
+    def _find_ha_service(self, _: str, one: FindHaService) -> HaService | None:
         """What the test says that the HA manager does with the VM."""
-        if self.deaf:
-            raise Unavailable("The service behind ha_service did not answer.")
-        looks = self.services.get(vmid, [])
+        looks = self.services.get(one.vmid, [])
         return looks.pop(0) if len(looks) > 1 else next(iter(looks), None)
 
-    def inventory(
-        self,
-        ctxt: RequestContext,
-        worker: str,
-        cluster: str,
-        known: Collection[int],
-        read: Collection[int] = (),
-    ) -> ClusterInventory:
-        """What the test says is there."""
-        self.read.append(frozenset(read))
-        if self.deaf:
-            raise Unavailable("The service behind inventory did not answer.")
+    def _read_inventory(self, cluster: str, one: ReadInventory) -> ClusterInventory:
+        self.read.append(frozenset(one.read))
         return self.seen.get(cluster, ClusterInventory(cluster))
 
     def wait_for(self, count: int) -> Command:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from common.messages.commands import Build, StrictGroup
-from compute.messages import ClusterInventory, SeenVm
+from common.messages.inventory import ClusterInventory, SeenVm
 from conductor.endpoints.servers.server_groups import ServerGroupEndpoint
 from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.servers import server_groups

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Conflict, NotFound
 from common.messages.commands import Command, Destroy
+from common.messages.inventory import ClusterInventory, SeenVm, SeenVolume
 from common.messages.reports import Category, Failure
-from compute.messages import ClusterInventory, SeenVm, SeenVolume
 from conductor.audit.auditor import LEASE, Auditor
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer

@@ -14,8 +14,8 @@ from common.errors import Invalid
 from common.messages.commands import Build
 from common.messages.facts import NicFacts
 from common.messages.filters import FilterCheck
+from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.security_rules import Rule
-from compute.messages import ClusterInventory, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.endpoints.networks.address_groups import AddressGroupEndpoint

@@ -12,8 +12,8 @@ from common.context import RequestContext
 from common.errors import ConfigurationError, Conflict, Invalid, NetworkNotFound
 from common.messages.commands import Build, Plug
 from common.messages.facts import LAST, NicFacts, OtherVm, VmFacts, VmStates
+from common.messages.inventory import ClusterInventory, SeenTag
 from common.resources.states import PowerState
-from compute.messages import ClusterInventory, SeenTag
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.servers.interfaces import InterfaceEndpoint

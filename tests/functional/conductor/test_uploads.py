@@ -12,8 +12,8 @@ import pytest
 from common.context import RequestContext
 from common.errors import Conflict
 from common.messages.commands import Command, RemoveImage, StoreImage
+from common.messages.inventory import ClusterInventory, SeenImageFile
 from common.resources.image_files import cloud_in_name
-from compute.messages import ClusterInventory, SeenImageFile
 from conductor.endpoints.images import ImageEndpoint
 from conductor.rpc.images import ImageData, ImageEdit, NewImage
 from db import schema

@@ -13,8 +13,8 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.failures import Verdict
 from common.messages.commands import Command, MakeVnet, RemoveVnet
+from common.messages.inventory import ClusterInventory, SeenVnet
 from common.messages.reports import Category, Failure
-from compute.messages import ClusterInventory, SeenVnet
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.networks.stale_zone_retry import StaleZoneRetry
 from conductor.rpc.networks.networks import NewNetwork

@@ -19,8 +19,8 @@ from common.messages.commands import Build, Placed
 from common.messages.consoles import (
     ConsoleTarget,
     ConsoleType,
-    OpenConsole,
 )
+from common.messages.questions import OpenConsole
 from common.messages.reports import Built, Category
 from common.resources.states import ResourceType
 from compute import config as compute_config

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from compute.messages import SeenReference, SeenTag
+from common.messages.inventory import SeenReference, SeenTag
 
 #: VMs that are read in one inventory
 MOST = 50

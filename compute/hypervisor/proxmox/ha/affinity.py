@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from common.log import logger
 from common.messages.commands import Build, StrictGroup
+from common.messages.inventory import SeenAffinity
 from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
@@ -30,7 +31,6 @@ from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.ha import ownership
 from compute.hypervisor.proxmox.ha.ownership import AffinityRule, Resource, Whose
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.messages import SeenAffinity
 
 LOG = logger(__name__)
 

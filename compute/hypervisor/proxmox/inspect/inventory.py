@@ -14,6 +14,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from common.messages.inventory import (
+    ClusterInventory,
+    SeenAffinity,
+    SeenDrive,
+    SeenReplica,
+    SeenTag,
+    SeenVm,
+)
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.upid import Upid
@@ -26,14 +34,6 @@ from compute.hypervisor.proxmox.inspect.references import references, snapshots
 from compute.hypervisor.proxmox.inspect.volumes import VolumeReader
 from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.hardware import TAG
-from compute.messages import (
-    ClusterInventory,
-    SeenAffinity,
-    SeenDrive,
-    SeenReplica,
-    SeenTag,
-    SeenVm,
-)
 
 #: reads that run at the same time
 READERS = 6

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from common.messages.inventory import SeenReference, SeenSnapshot
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.storage import usage
 from compute.hypervisor.proxmox.vmconfig import volumes
-from compute.messages import SeenReference, SeenSnapshot
 
 #: snapshots of one VM whose configurations are read: the last ones
 SNAPSHOTS = 5

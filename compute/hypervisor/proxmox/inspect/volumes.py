@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common.messages.inventory import SeenBackup, SeenImageFile, SeenVm, SeenVolume
 from common.resources import image_files
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
 from compute.hypervisor.proxmox.vmconfig import disks, marks
-from compute.messages import SeenBackup, SeenImageFile, SeenVm, SeenVolume
 
 #: VMIDs without a VM for whose disks the making task is searched, in each inventory
 STRAYS = 50

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from common.log import logger
 from common.messages.facts import VnetFacts
+from common.messages.inventory import SeenVnet
 from common.resources import vnets
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
@@ -23,7 +24,6 @@ from compute.hypervisor.proxmox.observe import devices
 from compute.hypervisor.proxmox.observe.reads import Reads
 from compute.hypervisor.proxmox.observe.snapshot import Node
 from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
-from compute.messages import SeenVnet
 
 LOG = logger(__name__)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.messages.facts import ImageFacts, VnetFacts
+from common.messages.inventory import SeenVnet
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.vmconfig import storage_types
 from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
-from compute.messages import SeenVnet
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from common.messages.guests import PasswordProblem, SetPassword
+from common.messages.guests import PasswordProblem
+from common.messages.questions import SetPassword
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError

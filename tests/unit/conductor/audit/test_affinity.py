@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.messages.commands import StrictGroup
-from compute.messages import ClusterInventory, SeenAffinity
+from common.messages.inventory import ClusterInventory, SeenAffinity
 from conductor.audit.affinity import affinity
 from conductor.audit.facts import Facts, ServerFacts
 from tests.unit.conductor.audit.test_differences import NOW, a_server

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compute.messages import ClusterInventory, SeenReplica, SeenVm, SeenVolume
+from common.messages.inventory import ClusterInventory, SeenReplica, SeenVm, SeenVolume
 from conductor.audit import losses
 from conductor.audit.differences import differences
 from conductor.audit.facts import (

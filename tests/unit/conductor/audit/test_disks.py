@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compute.messages import ClusterInventory, SeenDrive, SeenVm
+from common.messages.inventory import ClusterInventory, SeenDrive, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, ServerFacts
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from common.messages.inventory import ClusterInventory, SeenImageFile
 from common.resources.image_files import cloud_in_name, volid
-from compute.messages import ClusterInventory, SeenImageFile
 from conductor.audit.facts import Facts, Finding, UploadFacts
 from conductor.audit.image_files import image_files
 from conductor.audit.kinds import KINDS

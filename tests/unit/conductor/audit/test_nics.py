@@ -10,7 +10,7 @@ import pytest
 
 from common.messages.facts import NicFacts
 from common.messages.filters import FilterCheck
-from compute.messages import ClusterInventory, SeenTag, SeenVm
+from common.messages.inventory import ClusterInventory, SeenTag, SeenVm
 from conductor.audit.differences import differences
 from conductor.audit.facts import Facts, NetworkFacts, PortFacts, ServerFacts
 from conductor.store.networks.segments import TagRange

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from compute.messages import ClusterInventory, SeenReference, SeenSnapshot, SeenVm, SeenVolume
+from common.messages.inventory import (
+    ClusterInventory,
+    SeenReference,
+    SeenSnapshot,
+    SeenVm,
+    SeenVolume,
+)
 from conductor.audit.auditor import _looked_at
 from conductor.audit.differences import differences
 from conductor.audit.facts import AttachmentFacts, Facts, Finding, SnapshotFacts, VolumeFacts

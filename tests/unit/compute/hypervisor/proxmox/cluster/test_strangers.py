@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from common.messages.inventory import SeenReference, SeenTag
 from compute.hypervisor.proxmox.cluster.strangers import MOST, Strangers, Used
-from compute.messages import SeenReference, SeenTag
 
 
 def test_all_are_read_in_turn_and_what_was_seen_is_kept() -> None:

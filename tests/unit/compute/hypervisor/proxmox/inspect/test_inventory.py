@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from common.messages.inventory import SeenReplica
 from compute.hypervisor.proxmox.inspect.inventory import replicas
-from compute.messages import SeenReplica
 
 
 def test_every_replication_job_says_where_it_keeps_copies() -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,7 @@ from api.compute.views.hosts import HostStatus
 from common import clock
 from common.resources import states
 from common.resources.states import VmState
-from db.reads.networks.security_groups import names_of_servers
 from db.reads.servers.servers import Server, faults_of
-from db.reads.volumes.volumes import Attachment, attachments
 from db.records import FaultRecord
 
 AUTO = "AUTO"
@@ -215,24 +212,10 @@ LATER_FIELDS = (
 
 
 class View:
-    """Makes the answers' servers, as `sight` allows; by UUID, `known` are the faults, and `groups`
-    the names of security groups; `attached` are their volumes."""
+    """Makes the answers' servers, as `sight` allows; `known` are their faults by UUID."""
 
-    def __init__(
-        self,
-        sight: Sight,
-        known: Mapping[str, FaultRecord],
-        groups: Mapping[str, Sequence[str]],
-        attached: Iterable[Attachment] = (),
-    ) -> None:
-        self._sight = sight
-        self._volumes: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        for one in attached:
-            shown: dict[str, Any] = {"id": one.volume_id}
-            if sight.version >= 3:
-                shown["delete_on_termination"] = one.delete_on_termination
-            self._volumes[one.server_uuid].append(shown)
-        self._faults, self._groups = known, groups
+    def __init__(self, sight: Sight, known: Mapping[str, FaultRecord]) -> None:
+        self._sight, self._faults = sight, known
         fields = [*FIELDS, *LATER_FIELDS]
         fields += FULL_FIELDS if sight.all_fields else ()
         fields += EXTENDED_FIELDS if sight.all_fields and sight.extended else ()
@@ -252,14 +235,24 @@ class View:
         if fault is not None and view["status"] in _WITH_FAULT:
             view["fault"] = faults.view(fault, operator=sight.operator)
         if sight.all_fields:
-            view["os-extended-volumes:volumes_attached"] = self._volumes.get(server.uuid, [])
-            names = self._groups.get(server.uuid)
-            if names:
+            view["os-extended-volumes:volumes_attached"] = _volumes(server, sight)
+            if server.group_names:
+                names = sorted({name for (name,) in server.group_names})
                 view["security_groups"] = [{"name": name} for name in names]
             host_status = sight.host_status and sight.host_status.of(server)
             if host_status is not None:
                 view["host_status"] = host_status
         return view
+
+
+def _volumes(server: Server, sight: Sight) -> list[dict[str, Any]]:
+    found = []
+    for _, _, volume_id, delete_on_termination in sorted(server.volumes or ()):
+        shown: dict[str, Any] = {"id": volume_id}
+        if sight.version >= 3:
+            shown["delete_on_termination"] = bool(delete_on_termination)
+        found.append(shown)
+    return found
 
 
 def basic(server: Server, links: Links) -> dict[str, Any]:
@@ -301,14 +294,9 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
 
 
 def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:
-    """Return the view of these servers; reads faults and groups only where they are shown."""
+    """Return the view of these servers; reads faults only where they are shown."""
     failed = [server.uuid for server in servers if status(server) in _WITH_FAULT]
-    known = call.read(faults_of, failed) if failed else {}
-    uuids = [server.uuid for server in servers] if sight.all_fields else []
-    if not uuids:
-        return View(sight, known, {})
-    attached = call.read(attachments, uuids)
-    return View(sight, known, call.read(names_of_servers, uuids), attached)
+    return View(sight, call.read(faults_of, failed) if failed else {})
 
 
 def shown(call: Call, server: Server, *, all_fields: bool = True) -> dict[str, Any]:

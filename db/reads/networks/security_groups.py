@@ -137,24 +137,6 @@ def named(connection: sa.Connection, project_id: str, name: str) -> list[Securit
     return [one for one in found if one.id == name] or found
 
 
-def names_of_servers(
-    connection: sa.Connection, server_uuids: Sequence[str]
-) -> Mapping[str, list[str]]:
-    """Return the names of the groups that a port of each server is in. One statement."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    query = (
-        sa.select(ports.c.server_uuid, security_groups.c.name)
-        .distinct()
-        .join(port_security_groups, port_security_groups.c.port_id == ports.c.id)
-        .join(security_groups, security_groups.c.id == port_security_groups.c.security_group_id)
-        .where(ports.c.server_uuid.in_(server_uuids))
-        .order_by(security_groups.c.name)
-    )
-    for row in connection.execute(query):
-        found[row.server_uuid].append(row.name)
-    return found
-
-
 def of_server(connection: sa.Connection, server_uuid: str) -> list[SecurityGroup]:
     """Return the groups, with their rules, that a port of a server is in, by name."""
     mine = (

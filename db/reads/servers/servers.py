@@ -15,6 +15,7 @@ from common import clock
 from common.errors import Invalid
 from common.resources.states import OPEN_STATES, TaskState, VmState
 from db import resources, schema
+from db.json_rows import rows_of
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
 from db.records import FaultRecord, ServerRecord, columns
@@ -33,8 +34,8 @@ class Extent(enum.IntEnum):
     """How much is read of servers; each has what those before it have."""
 
     RECORD = enum.auto()
-    PROGRESS = enum.auto()
-    """And the progress of a copy of disks or memory."""
+    DETAIL = enum.auto()
+    """And the progress of a copy of disks or memory, volumes, and names of security groups."""
     HOST = enum.auto()
     """And the state of the host."""
 
@@ -61,6 +62,11 @@ class Server(ServerRecord):
     access_ip_v6: str | None = None
     copied_percent: int | None = None
     """How much of a copy in progress is done, where an agent says so; None: not asked for."""
+    volumes: Sequence[Any] | None = None
+    """Of each attached volume when it was, the attachment's and the volume's ID, and whether it
+    is deleted with the server; in any order."""
+    group_names: Sequence[Any] | None = None
+    """The names of the security groups of each port, each in a list; in any order."""
     service_disabled: bool | None = None
     """The state of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
@@ -106,7 +112,10 @@ _SERVICE_COLUMNS = {
     "service_disabled": _SERVICE.disabled,
     "service_forced_down": _SERVICE.forced_down,
     "service_seen_at": _SERVICE.last_seen_at,
-    "node_online": schema.hosts.c.facts["online"].as_boolean(),
+    # Without a host MariaDB would call it false.
+    "node_online": sa.case(
+        (schema.hosts.c.host.is_not(None), schema.hosts.c.facts["online"].as_boolean())
+    ),
 }
 #: task_states in which disks or memory may be copied
 _COPYING = (
@@ -145,6 +154,24 @@ def _one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[b
     return sa.or_(*(column == value for value in values))
 
 
+def _volumes() -> sa.ColumnElement[Any]:
+    its = schema.volume_attachments.c
+    shown = rows_of(its.created_at, its.id, its.volume_id, its.delete_on_termination)
+    return sa.select(shown).where(its.server_uuid == _T.uuid).scalar_subquery().label("volumes")
+
+
+def _group_names() -> sa.ColumnElement[Any]:
+    port, group, member = (
+        schema.ports.c,
+        schema.security_groups.c,
+        schema.port_security_groups.c,
+    )
+    joined = sa.select(rows_of(group.name)).select_from(schema.ports)
+    joined = joined.join(schema.port_security_groups, member.port_id == port.id)
+    joined = joined.join(schema.security_groups, group.id == member.security_group_id)
+    return joined.where(port.server_uuid == _T.uuid).scalar_subquery().label("group_names")
+
+
 _COLUMNS = columns(schema.servers, Server)
 _FAULT_COLUMNS = columns(schema.faults, FaultRecord)
 
@@ -179,11 +206,11 @@ def _find(extent: Extent, of_project: bool, deleted: bool) -> sa.Select[Any]:
 def _select(extent: Extent) -> sa.Select[Any]:
     if extent is Extent.RECORD:
         return sa.select(*_COLUMNS)
-    with_progress = sa.select(*_COLUMNS, _copied())
-    if extent is Extent.PROGRESS:
-        return with_progress
+    detailed = sa.select(*_COLUMNS, _copied(), _volumes(), _group_names())
+    if extent is Extent.DETAIL:
+        return detailed
     mine = sa.and_(_SERVICE.host == _T.host, _SERVICE.binary == COMPUTE)
-    return with_progress.add_columns(*_SERVICE_COLUMNS.values()).select_from(
+    return detailed.add_columns(*_SERVICE_COLUMNS.values()).select_from(
         schema.servers.outerjoin(schema.services, mine).outerjoin(
             schema.hosts, schema.hosts.c.host == _T.host
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,9 +175,9 @@ def of_host(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, i
     return {project: (one[0], one[1], one[2], one[3]) for project, one in sorted(found.items())}
 
 
-def attachments(connection: sa.Connection, server_uuids: Collection[str]) -> list[Attachment]:
-    """Return the attachments of servers by their time."""
-    query = _attached().where(_A.server_uuid.in_(sorted(server_uuids)))
+def attachments(connection: sa.Connection, server_uuid: str) -> list[Attachment]:
+    """Return the attachments of a server by their time."""
+    query = _attached().where(_A.server_uuid == server_uuid)
     found = connection.execute(query.order_by(_A.created_at, _A.id))
     return [Attachment(*row) for row in found]
 

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 
 import pytest
 import sqlalchemy as sa
 
 from common import ids
-from db import engine, migrate
+from db import engine, migrate, schema
 from db.reads.images import images
 from db.reads.images.images import Condition
 from db.reads.keyset import MarkerNotFound, Page
 from db.reads.networks import networks
-from tests.fixtures.listings import NOW, a_network, a_port, a_server, a_subnet, an_image
+from db.reads.servers import servers
+from db.reads.servers.servers import Extent
+from tests.fixtures.listings import (
+    NOW,
+    a_network,
+    a_port,
+    a_security_group,
+    a_server,
+    a_subnet,
+    an_image,
+)
+from tests.fixtures.volumes import an_attachment, volume_id
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -119,3 +131,38 @@ def test_ports_by_tags(url: str, query: dict[str, list[str]], found: set[int]) -
         ports = {each.id: each.tags for each in networks.list_ports(opened, query)}
     writer.dispose()
     assert ports == {ids.named("port", str(one)): tagged[one] for one in found}
+
+
+def test_what_belongs_to_servers(connection: sa.Connection, url: str) -> None:
+    its, other = ids.named("server", "11"), ids.named("server", "12")
+    first, second = NOW, NOW + datetime.timedelta(microseconds=1)
+    rows = [
+        *a_security_group("demo")[:1],
+        (
+            schema.port_security_groups,
+            {
+                "port_id": ids.named("port", "11"),
+                "security_group_id": ids.named("security group", "demo"),
+            },
+        ),
+        an_attachment(1, server_uuid=its, created_at=second, delete_on_termination=True),
+        an_attachment(2, server_uuid=its, created_at=first),
+        a_server(12),
+    ]
+    writer = engine.writer(url)
+    with writer.begin() as opened:
+        for table, values in rows:
+            opened.execute(table.insert().values(**values))
+    writer.dispose()
+    found = {
+        one.uuid: one
+        for one in servers.list_servers(connection, servers.Filters(), extent=Extent.DETAIL)
+    }
+    shown = [(volume, bool(ends)) for _, _, volume, ends in sorted(found[its].volumes or ())]
+    assert shown == [(volume_id(2), False), (volume_id(1), True)]
+    assert found[its].group_names == [["default"]]
+    assert (found[other].volumes or [], found[other].group_names or []) == ([], [])
+    assert servers.find(connection, its, extent=Extent.HOST) == found[its]
+    record = servers.find(connection, its)
+    assert record is not None
+    assert (record.volumes, record.group_names) == (None, None)

@@ -33,7 +33,7 @@ class Servers:
     def detail(self, call: Call) -> Any:
         """List servers with details."""
         sight = views.sight_of(call, single=False)
-        extent = Extent.PROGRESS if sight.host_status is None else Extent.HOST
+        extent = Extent.DETAIL if sight.host_status is None else Extent.HOST
         found = _list(call, "servers:detail:get_all_tenants", extent)
         view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}

@@ -131,7 +131,7 @@ def _require_volume(call: Call, volume_id: str) -> None:
 
 
 def _of_server(call: Call) -> list[Attachment]:
-    return call.read(volumes.attachments, [call.server.uuid])
+    return call.read(volumes.attachments, call.server.uuid)
 
 
 def _find(call: Call, volume_id: str) -> Attachment:

@@ -6,11 +6,15 @@ Keystone works by configuration, the embedded one included.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
+from oslo_utils import timeutils
 
+from common import clock
 from common.clients import direct
 from web.token_cache import TokenCache
 
@@ -31,6 +35,13 @@ CACHE_OPTIONS = (
     ),
 )
 
+RECENT_SECONDS = 5.0
+"""How long a token that was checked is good without another look into the cache of tokens, which
+takes keystonemiddleware half of what a small answer takes in all."""
+
+_MOST_RECENT = 200
+_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN", "HTTP_X_SERVICE_TOKEN")
+_FOUND = ("keystone.token_info", "keystone.token_auth")
 _TIMEOUT_SECONDS = 15
 _CACHE_KEY = "micronova.token_cache"
 _STATUS = "HTTP_X_IDENTITY_STATUS"
@@ -99,16 +110,24 @@ def protect(
     }
     if service_type is not None:
         overrides["service_type"] = service_type
-    cache = None
+    cache: TokenCache[bytes] | None = None
     if not conf[GROUP].memcached_servers:
         cache = TokenCache(conf[CACHE_GROUP].max_tokens)
         overrides["cache"] = _CACHE_KEY
-    checked = _checking(auth_token.AuthProtocol)(_settle(app), overrides)
+    # Where the application decides, what it answers is changed on the way back.
+    caches = not delay_auth_decision and conf[GROUP].token_cache_time > 0
+    seconds = min(RECENT_SECONDS, conf[GROUP].token_cache_time) if caches else 0.0
+    recent: TokenCache[Mapping[str, Any]] = TokenCache(_MOST_RECENT)
+    checked = _checking(auth_token.AuthProtocol)(_settle(app, recent, seconds), overrides)
 
     def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         for name in IDENTITY_VARIABLES.intersection(environ):
             del environ[name]
         if anonymous(environ.get("PATH_INFO", "")):
+            return app(environ, start_response)
+        found = recent.get(_key(environ)) if seconds else None
+        if found is not None:
+            environ.update(found)
             return app(environ, start_response)
         if cache is not None:
             environ[_CACHE_KEY] = cache
@@ -157,11 +176,31 @@ def _with_types(token: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**token, "application_credential": {**credential, "access_rules": rules}}
 
 
-def _settle(app: WSGIApplication) -> WSGIApplication:
+def _key(environ: Mapping[str, Any]) -> str:
+    """Return what the tokens of a request are cached by: nothing that opens anything."""
+    tokens = json.dumps([environ.get(name) for name in _TOKENS])
+    return hashlib.sha256(tokens.encode()).hexdigest()
+
+
+def _may_be_kept(token: Mapping[str, Any], seconds: float) -> bool:
+    """Return whether the token holds for all requests of the next seconds.
+
+    One with access rules holds for some paths only.
+    """
+    if (token.get("application_credential") or {}).get("access_rules"):
+        return False
+    ends = timeutils.parse_isotime(token["expires_at"])
+    return (ends - clock.utcnow()).total_seconds() > seconds
+
+
+def _settle(
+    app: WSGIApplication, recent: TokenCache[Mapping[str, Any]], seconds: float
+) -> WSGIApplication:
     """Return `app` behind a filter that corrects what keystonemiddleware leaves in the environ.
 
     keystonemiddleware stores None under names that don't apply, which WSGI forbids; and it writes
-    the system scope of a service token over the user's.
+    the system scope of a service token over the user's. What it found is in ``recent`` for the
+    seconds that follow.
     """
 
     def settled(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -173,6 +212,10 @@ def _settle(app: WSGIApplication) -> WSGIApplication:
             token = environ["keystone.token_info"]["token"]
             if token.get("system", {}).get("all"):
                 environ[_SYSTEM_SCOPE] = "all"
+            if seconds and _may_be_kept(token, seconds):
+                names = (*IDENTITY_VARIABLES, *_FOUND)
+                left = {name: environ[name] for name in names if name in environ}
+                recent.set(_key(environ), left, seconds)
         return app(environ, start_response)
 
     return settled

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import datetime
+import functools
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -8,10 +10,12 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 from oslo_config import cfg
 
+from common import clock
 from common.clients import credentials
 from common.context import RequestContext
 from tests.fixtures import auth as stand_in
 from web import auth
+from web.token_cache import TokenCache
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -139,3 +143,100 @@ def test_register_bounds_the_wait_for_keystone() -> None:
     credentials.set_defaults(conf, auth.GROUP, CREDENTIALS)
     auth.protect(show, conf)
     assert conf[auth.GROUP].http_connect_timeout == 15
+
+
+class Checks:
+    """Token checks that asked the cache or Keystone."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **conf_values: Any) -> None:
+        from keystonemiddleware import auth_token
+
+        self.asked: list[str] = []
+        self.changes: dict[str, dict[str, Any]] = {}
+        """token → what differs in it."""
+        conf = a_conf()
+        credentials.set_defaults(conf, auth.GROUP, CREDENTIALS)
+        for name, value in conf_values.items():
+            conf.set_override(name, value, group=auth.GROUP)
+        monkeypatch.setattr(
+            auth_token.AuthProtocol, "fetch_token", lambda _, token, **__: self._fetch(token)
+        )
+        self.app = auth.protect(show, conf, service_type="compute")
+
+    def _fetch(self, token: str) -> dict[str, Any]:
+        self.asked.append(token)
+        ends = clock.utcnow() + datetime.timedelta(hours=1)
+        found = {
+            "user": {"id": token, "name": token, "domain": {"id": "default", "name": "Default"}},
+            "project": {"id": "lab", "name": "lab", "domain": {"id": "default", "name": "D"}},
+            "roles": [{"id": "r", "name": "service" if token == "service" else "member"}],
+            "catalog": [{"type": "compute", "name": "nova", "id": "c", "endpoints": []}],
+            "methods": ["password"],
+            "issued_at": ends.isoformat(),
+            "expires_at": ends.isoformat(),
+        }
+        return {"token": found | self.changes.get(token, {})}
+
+    def ask(self, token: str, **variables: str) -> Any:
+        return ask(self.app, HTTP_X_AUTH_TOKEN=token, **variables)[1]
+
+
+def test_a_token_is_looked_up_once_in_some_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks(monkeypatch)
+    first = checks.ask("ann")
+    assert first["user_id"] == "ann"
+    assert [checks.ask("ann") for _ in range(3)] == [first] * 3
+    assert checks.ask("ben")["user_id"] == "ben"
+    assert checks.asked == ["ann", "ben"]
+    # What a client says of itself counts no more than the first time.
+    assert checks.ask("ann", HTTP_X_ROLES="admin", HTTP_X_USER_ID="root") == first
+    served = checks.ask("ann", HTTP_X_SERVICE_TOKEN="service")
+    assert (served["user_id"], served["service_user_id"]) == ("ann", "service")
+    assert "service_user_id" not in checks.ask("ann")
+
+
+def test_a_token_is_looked_up_again_after_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("web.auth.TokenCache", functools.partial(TokenCache, clock=lambda: now[0]))
+    checks = Checks(monkeypatch)
+    for moment in (100.0, 104.9, 105.0, 105.1):
+        now[0] = moment
+        checks.ask("ann")
+    assert checks.asked == ["ann"] * 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"expires_at": "soon"},
+        {
+            "application_credential": {
+                "id": "a",
+                "name": "a",
+                "restricted": True,
+                "access_rules": [
+                    {"id": "1", "service": "compute", "method": "GET", "path": "/servers"}
+                ],
+            }
+        },
+    ],
+    ids=["ends", "rules"],
+)
+def test_what_may_not_hold_next_time_is_looked_up(
+    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    checks = Checks(monkeypatch)
+    if "expires_at" in changes:
+        ends = clock.utcnow() + datetime.timedelta(seconds=4)
+        changes = {"expires_at": ends.isoformat()}
+    checks.changes["ann"] = changes
+    assert [ask(checks.app, HTTP_X_AUTH_TOKEN="ann")[0] for _ in range(2)] == ["200 OK"] * 2
+    assert checks.asked == ["ann"] * 2
+    if "application_credential" in changes:
+        assert ask(checks.app, "/flavors", HTTP_X_AUTH_TOKEN="ann")[0] == "401 Unauthorized"
+
+
+def test_nothing_is_kept_where_no_token_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks(monkeypatch, token_cache_time=-1)
+    assert [checks.ask("ann")["user_id"] for _ in range(2)] == ["ann", "ann"]
+    assert checks.asked == ["ann"] * 2

@@ -19,7 +19,8 @@ def after(seconds: float) -> datetime.datetime:
 
 def iso(moment: datetime.datetime | None) -> str | None:
     """Format a time as Nova does: seconds, ``Z`` (``2026-01-31T12:00:00Z``); None for None."""
-    return None if moment is None else moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    # A quarter of what strftime takes: lists have thousands of them.
+    return None if moment is None else f"{moment.isoformat('T', 'seconds')[:19]}Z"
 
 
 def iso_microseconds(moment: datetime.datetime | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -11,6 +12,8 @@ import falcon
 VERSION = "v2.1"
 LEGACY_VERSION = "v2"
 _MOUNT = "/compute"
+#: servers of a list have few images and flavors
+_quoted = functools.lru_cache(1024)(functools.partial(quote, safe=""))
 #: keys of `environ`: the version in the path where it isn't VERSION, and the project in the path
 VERSION_ASKED = "micronova.version_asked"
 PROJECT = "micronova.project_of_path"
@@ -31,7 +34,7 @@ class Links:
 
     def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
         """Return the `self` and `bookmark` links of a resource."""
-        path = f"{collection}/{quote(identifier, safe='')}"
+        path = f"{collection}/{_quoted(identifier)}"
         return [
             {"rel": "self", "href": f"{self.api}/{path}"},
             {"rel": "bookmark", "href": f"{self.root}/{path}"},
@@ -43,7 +46,7 @@ class Links:
 
     def bookmark(self, collection: str, identifier: str) -> list[dict[str, str]]:
         """Return the unversioned link to a related resource."""
-        href = f"{self.root}/{collection}/{quote(identifier, safe='')}"
+        href = f"{self.root}/{collection}/{_quoted(identifier)}"
         return [{"rel": "bookmark", "href": href}]
 
     def image(self, image_id: str) -> str:

@@ -112,8 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--between", type=float, default=5.0, help="seconds between two commands, for a clean-up"
     )
-    between = parser.parse_args(arguments).between
-    with cluster(1.0) as where:
+    parser.add_argument("--speed", type=float, default=1.0, help="of the simulated cluster")
+    given = parser.parse_args(arguments)
+    between = given.between
+    with cluster(given.speed) as where:
         conf = configuration(where, ())
         hypervisor = ProxmoxHypervisor(conf, settings.clusters(conf)[0])
         try:

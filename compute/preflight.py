@@ -348,8 +348,8 @@ def next_ids(
         return None
     return Finding(
         cluster.name,
-        f"Proxmox VE proposes VMIDs from {first} on to people, of which {left} are left before "
-        f"the band {cluster.vmid_low} to {cluster.vmid_high} that only this cloud uses.",
+        f"Proxmox VE proposes VMIDs from {first} on to people; {left} of them are left before the "
+        f"band {cluster.vmid_low} to {cluster.vmid_high} that only this cloud uses.",
         (
             "pvesh set /cluster/options --next-id "
             f"lower={_FIRST_ID},upper={max(_FIRST_ID + 1, cluster.vmid_low)}",

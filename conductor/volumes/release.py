@@ -69,7 +69,7 @@ def free_of_deleted(
 
 
 def _end_wait(connection: Transaction, server_uuid: str) -> None:
-    """Have a build that waits for its volumes end now: it has lost its server."""
+    """End a build that waits for its volumes now: its server is deleted."""
     for operation in ledger.open_with(connection, server_uuid, "create"):
         leases.make_due(connection, operation.id)
 

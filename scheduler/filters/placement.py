@@ -69,7 +69,7 @@ def retry(host: Host, request: RequestSpec) -> str | None:
     if host.name not in request.ignore_hosts:
         return None
     if request.cluster is not None:
-        return "the server's own host, or one that can't take it"
+        return "the server's own host, or a host that can't take it"
     return "an earlier attempt failed here"
 
 

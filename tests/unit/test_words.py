@@ -1,4 +1,4 @@
-"""Docstrings, comments, logs, help texts and pages are in plain technical English."""
+"""Docstrings, comments, texts, templates and pages are in plain technical English."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ import pytest
 from tests import words
 
 FOLDERS = (
-    *("api", "cli", "common", "compute", "conductor", "console", "dashboard", "db", "identity"),
-    *("launcher", "placement", "scheduler", "simulator", "web", "docs"),
+    *(
+        "api",
+        "cli",
+        "common",
+        "compute",
+        "conductor",
+        "console",
+        "dashboard",
+        "db",
+        "etc",
+        "identity",
+    ),
+    *("launcher", "placement", "release", "scheduler", "simulator", "web", "docs"),
     *("README.md", "CONTRIBUTING.md"),
 )
 
@@ -27,6 +38,11 @@ def test_a_folder_uses_no_dialect(folder: str) -> None:
         ("# whoever asks\n", ["whoever"]),
         ('LOG.info("VM %s stays", 1)', ["stays"]),
         ('parser.add("--x", help="What goes")', ["goes"]),
+        ('Refused(f"Host {host} has it.")', ["has it"]),
+        ('"""A server\n    one\n    that waits."""', ["one\n    that"]),
+        ('"""Have the volume be available."""', ["Have the volume be"]),
+        ('re.compile("has it")', []),
+        ('text("SELECT told FROM one")', []),
         ('"""The VM is left; the volume is deleted."""', []),
     ],
 )

@@ -164,7 +164,7 @@ def daemons(facts: Facts) -> Iterator[Finding]:
                 "clock_unkept",
                 Level.WARNING,
                 f"Node {name}",
-                f"None of {', '.join(_CLOCKS)} runs: nothing keeps its clock.",
+                f"None of {', '.join(_CLOCKS)} runs: its clock is not synchronized.",
                 "Tasks and leases are judged by time, and so are certificates and tickets.",
                 ("apt install chrony",),
             )
@@ -207,7 +207,7 @@ def serving(facts: Facts) -> Iterator[Finding]:
                 "node_in_maintenance",
                 Level.WARNING,
                 f"Node {node.name}",
-                "High availability has it in maintenance.",
+                "The HA manager reports it in maintenance.",
                 "Nothing is built there until that ends.",
                 (f"ha-manager crm-command node-maintenance disable {node.name}",),
             )

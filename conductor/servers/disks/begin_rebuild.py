@@ -160,5 +160,5 @@ def _check_hardware(
         raise Invalid(NUMA_CHANGED)
     if (new.uefi, new.secure_boot, new.tpm) != (has.uefi, has.secure_boot, has.tpm):
         raise Invalid(
-            "The image would change the firmware or the TPM, which a server keeps for its life."
+            "The image would change the firmware or the TPM, which can't change after the create."
         )

@@ -253,7 +253,9 @@ class RebuildFlow(Swapping):
                 power_state=seen,
                 launched_at=clock.utcnow(),
             )
-            message = None if failure is None else f"The old disk stays: {failure.message}"
+            message = (
+                None if failure is None else f"The old disk was not removed: {failure.message}"
+            )
             ledger.close(connection, operation.id, OperationState.DONE, message)
 
         self._cloud.store.run(work)

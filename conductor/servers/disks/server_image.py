@@ -158,7 +158,7 @@ class ServerImageFlow:
 
     @staticmethod
     def _uncertain(connection: Transaction, task: Task) -> None:
-        """Have the server be as it was, and the image be killed: its template isn't removed."""
+        """Restore the server's state, and set the image to killed: its template isn't removed."""
         transitions.move(
             connection,
             task.server,

@@ -164,7 +164,7 @@ class Attaching(Plugging[S]):
 
     @abc.abstractmethod
     def give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        """Have the device be as before; return the task."""
+        """Set the device to its previous state; return the task."""
 
 
 class Unplugging(Plugging[S]):

@@ -318,7 +318,7 @@ def _check(server: Server, flavor: FlavorSnapshot) -> None:
     if _fixed(old) != _fixed(new):
         raise Invalid(
             "The flavor would change the firmware, the TPM or the machine type, "
-            "which a server keeps for its life."
+            "which can't change after the create."
         )
 
 

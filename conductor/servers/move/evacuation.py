@@ -55,11 +55,11 @@ class EvacuationFlow:
         """Look what the manager does; wait, or commit where it has brought the VM."""
         service = whereabouts.ha_service(self._cloud, task.operation.ctxt, task.server)
         if service is None:
-            self._failed(task, "It is no HA resource any more.")
+            self._failed(task, "It is no longer an HA resource.")
         elif service.node != _plan(task).source.node:
             return self._arrived(task, service)
         elif not service.is_recovered:
-            self._failed(task, f"The HA manager has it in state {_state(service)}.")
+            self._failed(task, f"The HA manager reports it in state {_state(service)}.")
         elif service.online:
             text = f"Its node {service.node} is back, and the HA manager left it there."
             self._failed(task, text, VmState(task.server.vm_state))
@@ -83,7 +83,7 @@ class EvacuationFlow:
             return self._go_on(task, facts, service, found.power_state)
         elif not service.is_recovered:
             where = f"on {service.node}, in state {_state(service)}"
-            self._failed(task, f"The HA manager has it {where}, and did not start it.")
+            self._failed(task, f"The HA manager reports it {where}, and did not start it.")
         else:
             self._wait(task, service)
         return None

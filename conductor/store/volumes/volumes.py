@@ -113,7 +113,7 @@ def require_status(row: Any, action: str, statuses: Iterable[str] = ()) -> None:
 
 
 def show_begun(connection: sa.Connection, row: Any, action: str) -> None:
-    """Have a volume that is locked show that an action has begun."""
+    """Set a locked volume to the status of an action that begins."""
     meanwhile = RULES[action].meanwhile
     if meanwhile is not None:
         change(connection, row.id, status=meanwhile, previous_status=row.status)

@@ -442,7 +442,7 @@ def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:
         with pytest.raises(RefusedError, match="made or removed there"):
             free(site, vmid)
     for vmid in old:
-        with pytest.raises(RefusedError, match="A volume has it"):
+        with pytest.raises(RefusedError, match="A volume uses it"):
             free(site, vmid)
     for one in makes:
         site.content(one)
@@ -458,6 +458,6 @@ def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:
         site.world.answer(one, ok=True, gone=True)
     site.ended()
     for vmid in new:
-        with pytest.raises(RefusedError, match="A volume has it"):
+        with pytest.raises(RefusedError, match="A volume uses it"):
             free(site, vmid)
     assert site.vmids() == (vmids - set(old)) | set(new)

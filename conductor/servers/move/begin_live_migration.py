@@ -6,6 +6,7 @@ import dataclasses
 
 from common.context import RequestContext
 from common.errors import Invalid
+from common.messages.commands import Move
 from common.messages.facts import HostFacts
 from common.resources.migrations import MigrationStatus, MigrationType
 from conductor.cloud import Cloud
@@ -117,7 +118,7 @@ def _begin(
         migration_id=row.id,
         holder=row.uuid,
         asked_host=host,
-        copy_disks=copy_disks,
+        command=Move(live=True, copy_disks=copy_disks),
     )
     operation, moved = start.take(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.PREPARING, operation)

@@ -15,7 +15,6 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
-from common.messages.facts import HostFacts
 from common.messages.reports import Step
 from common.resources import local_disks
 from common.resources.migrations import MigrationStatus, MigrationType
@@ -24,7 +23,8 @@ from conductor.engine import access, start
 from conductor.plans import Place, ResizePlan
 from conductor.rpc.servers.flavors import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.servers.move import destination, own_host
-from conductor.servers.move.cold_move import OTHER_HOST
+from conductor.servers.move.begin_live_migration import place
+from conductor.servers.move.cold_move import moved_to
 from conductor.store.hosts import registry
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
@@ -108,7 +108,7 @@ class ResizeAcceptance:
             old=dict(server.flavor),
             new=new,
         )
-        larger = {
+        larger: dict[str, Any] = {
             "vcpus": max(server.vcpus, flavor.vcpus),
             "memory_mib": max(server.memory_mib, flavor.memory_mib),
             "disk_gib": max(server.disk_gib, claimed_gib(new)),
@@ -138,14 +138,7 @@ class ResizeAcceptance:
             raise Conflict(_AGENT_DOWN)
         here, _ = registry.host(connection, str(plan.target.host))
         there, _ = registry.host(connection, host)
-        return dataclasses.replace(
-            plan,
-            source=plan.target,
-            target=_place(there, plan.target.vmid),
-            case=OTHER_HOST,
-            storage=destination.storage(here, there),
-            back_storage=destination.storage(there, here),
-        )
+        return moved_to(plan, here, there, place(there, plan.target.vmid))
 
     def begin_migration(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, host: str | None
@@ -217,10 +210,6 @@ def _plan(here: Place, resize: Resize) -> ResizePlan:
 def _here(connection: Transaction, server: Server) -> Place:
     facts, _ = registry.host(connection, str(server.host))
     return Place(facts.host, facts.uuid, server.cluster, server.node, server.vmid)
-
-
-def _place(facts: HostFacts, vmid: int | None) -> Place:
-    return Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid)
 
 
 def _check_target(connection: Transaction, server: Server, host: str | None) -> None:

@@ -16,7 +16,7 @@ from common.resources.states import PowerState
 from conductor.servers.move import begin_evacuation
 from db import schema
 from tests.functional.conductor.harness import World
-from tests.functional.conductor.test_takeover import ADMIN
+from tests.functional.conductor.takeover.cloud import ADMIN
 
 RECOVERY = "conductor_await_recovery"
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}

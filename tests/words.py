@@ -21,7 +21,7 @@ INSTEAD: Mapping[str, str] = {
     r"tells?": "reports, says, shows, notifies",
     r"telling": "reporting, saying",
     r"untold": "not reported",
-    r"heard(?: of| from)?": "received, reported, on_outcome",
+    r"(?:un)?heard(?: of| from)?": "received, reported, on_outcome",
     r"whoever": "the process (user, client) that",
     r"whosever": "whose",
     r"anew": "again",
@@ -49,6 +49,12 @@ _OF_OTHERS = frozenset({"vendor", "novnc"})
 _NO_PROSE = frozenset({"re", "text", "exec_driver_sql"})
 
 
+NAMES = re.compile(
+    r"(?:^|_)(?:told|tells?|telling|(?:un)?heard|untold|anew|meanwhile|whoever)(?:_|$)"
+)
+"""Parts of names of functions, arguments and variables that say nothing to a stranger."""
+
+
 @dataclass(frozen=True)
 class Use:
     """A place where the dialect is used."""
@@ -70,6 +76,8 @@ def uses_in(path: Path) -> Iterator[Use]:
     """Yield the uses in a module or a page."""
     name = str(path.relative_to(ROOT))
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from (Use(name, line, found) for line, found in names(text))
     if DIALECT.search(text) is None:
         return
     read = parts(text) if path.suffix == ".py" else [(1, text)]
@@ -89,6 +97,19 @@ def parts(text: str) -> Iterator[tuple[int, str]]:
     for constant in _strings(ast.parse(text)):
         if " " in constant.value:
             yield constant.lineno, constant.value
+
+
+def names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the word of the dialect of names that a module gives."""
+    for node in ast.walk(ast.parse(text)):
+        given = [] if isinstance(node, ast.keyword) else [getattr(node, "name", "")]
+        given += [node.arg] if isinstance(node, ast.arg) else []
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            given.append(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            given.append(node.attr)
+        for match in filter(None, map(NAMES.search, map(str.lower, filter(None, given)))):
+            yield getattr(node, "lineno", 1), match[0].strip("_")
 
 
 def _strings(node: ast.AST) -> Iterator[ast.Constant]:

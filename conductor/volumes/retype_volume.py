@@ -67,8 +67,8 @@ def begin(
         place = "A volume that is moved to another storage must not have snapshots."
     if isinstance(place, str):
         # Owners know storages by their types, and no hosts.
-        told = None if str(row.host) in place else place
-        why = Failure(Category.NO_VALID_HOST, place, owner_message=told)
+        for_owner = None if str(row.host) in place else place
+        why = Failure(Category.NO_VALID_HOST, place, owner_message=for_owner)
         close.close_failed(connection, operation, why)
         volumes.change(connection, row.id, fault=place)
         return

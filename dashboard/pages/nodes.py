@@ -35,10 +35,10 @@ def index(visit: Visit) -> Answer:
     # lists the same hosts in the same order
     page = {"limit": visit.limit, **({"name": name} if name else {"marker": query["marker"]})}
     waits = Call(COMPUTE, QUEUES, page, optional=True)
-    found, pools, metrics, statistics, told = visit.cloud.together(
+    found, pools, metrics, statistics, reported = visit.cloud.together(
         listed, _POOLS, METRICS, STATISTICS, waits
     )
-    queues, health = by_host(told), health_by_host(told)
+    queues, health = by_host(reported), health_by_host(reported)
     nodes = rows(found, "hypervisors")[: visit.limit]
     storages = sorted(map(of_pool, rows(pools, "pools")), key=lambda one: -one.percent)
     return view(

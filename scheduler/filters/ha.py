@@ -58,6 +58,6 @@ def _refusal(there: Stands, request: RequestSpec) -> str | None:
         return None
     vmid = request.vm[1]
     for rule in rules:
-        if vmid in rule.keeps_away:
+        if vmid in rule.repels:
             return f"the strict HA rule {rule.name} binds VM {vmid} to {rule.nodes} other nodes"
     return None

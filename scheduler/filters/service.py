@@ -42,11 +42,11 @@ def _why_silent(
     for chosen, text in ((forced, _FORCED), (~forced & never, _NEVER)):
         if chosen.any():
             yield Group(positions[chosen], constant(text))
-    heard = positions[~forced & ~never]
-    if len(heard):
+    overdue = positions[~forced & ~never]
+    if len(overdue):
         # Rounded to even, as when a sentence is formatted.
-        seconds = np.rint(columns.silent[heard]).astype(np.int64)
-        yield Group(heard, lambda: _SILENT, (seconds,))
+        seconds = np.rint(columns.silent[overdue]).astype(np.int64)
+        yield Group(overdue, lambda: _SILENT, (seconds,))
 
 
 @host_filter(after=None, words="an agent that is silent")

@@ -49,3 +49,16 @@ def test_a_folder_uses_no_dialect(folder: str) -> None:
 def test_what_is_read_by_people(text: str, expected: list[str]) -> None:
     found = [match for _, part in words.parts(text) for match in words.DIALECT.findall(part)]
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("def _told(x): ...", ["told"]),
+        ("def f(heard_for): ...", ["heard"]),
+        ("self._untold = 1\nanew: int = 2", ["anew", "untold"]),
+        ("f(told=x.heard)\nwording = 1", []),
+    ],
+)
+def test_names_that_a_module_gives(text: str, expected: list[str]) -> None:
+    assert sorted(found for _, found in words.names(text)) == expected

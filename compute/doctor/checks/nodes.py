@@ -113,12 +113,12 @@ def versions(facts: Facts) -> Iterator[Finding]:
                 (f"pve{major}to{major + 1} --full",),
             )
     if len(set(map(_release, known.values()))) > 1:
-        told = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
+        releases = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
         yield Finding(
             "versions_differ",
             Level.WARNING,
             f"Cluster {facts.name}",
-            f"Its nodes have different releases: {told}.",
+            f"Its nodes have different releases: {releases}.",
             "Running servers move from an older release to a newer one, but not back.",
             ("apt update && apt dist-upgrade",),
         )
@@ -251,8 +251,8 @@ def processors(facts: Facts) -> Iterator[Finding]:
 
 def _common_flags(facts: Facts) -> set[str]:
     """Return the flags that all processors with known flags have in common."""
-    told = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
-    return set.intersection(*told) if told else set()
+    known = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
+    return set.intersection(*known) if known else set()
 
 
 def _best(flags: set[str]) -> str:

@@ -24,7 +24,7 @@ from conductor.plans import Place, ResizePlan
 from conductor.servers.move import destination, move_command, shaping
 from conductor.servers.move.destination import Chosen
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.transactions import Transaction
 
 SAME_HOST, OTHER_HOST = "same_host", "other_host"
@@ -200,13 +200,7 @@ class ColdMove:
             )
             if shown == task.shown:
                 return task.at(following)
-            moved = transitions.move(
-                connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=VmState(task.server.vm_state),
-                task_state=shown,
-            )
+            moved = close.show(connection, task, shown)
             return Task(task.at(following).operation, moved)
 
         return self._cloud.store.run(work)

@@ -20,7 +20,7 @@ from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import EvacuationPlan, Place
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
@@ -166,13 +166,7 @@ class EvacuationFlow:
         failure = Failure(Category.NODE_UNHEALTHY, text, STEP, _plan(task).source.host)
 
         def work(connection: Transaction) -> None:
-            transitions.move(
-                connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=vm_state,
-                task_state=None,
-            )
+            close.settle(connection, task, vm_state)
             number = _plan(task).migration_id
             migrations.set_status(connection, number, MigrationStatus.ERROR, operation)
             close.close_failed(connection, operation, failure)

@@ -19,7 +19,7 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Moved, Step
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
-from common.resources.states import OperationState, TaskState, VmState
+from common.resources.states import OperationState, TaskState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
@@ -28,7 +28,7 @@ from conductor.servers.move import move_command
 from conductor.servers.move.destination import Chosen, Destinations, Wanted, storage
 from conductor.servers.move.steer_migration import ABORTED
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
@@ -183,13 +183,10 @@ class LiveMigrationFlow:
     @staticmethod
     def _ended(connection: Transaction, task: Task, facts: HostFacts) -> None:
         """Record that it is on the host."""
-        operation, server = task.operation, task.server
-        transitions.move(
+        operation = task.operation
+        close.settle(
             connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState(server.vm_state),
-            task_state=None,
+            task,
             host=facts.host,
             node=facts.node,
             availability_zone=facts.availability_zone,

@@ -115,7 +115,7 @@ class OneLineErrors(cliff.command.Command):
         except BrokenPipeError:
             raise
         except Exception as error:
-            raise CommandFailed(self.told(error, parsed_args)) from error
+            raise CommandFailed(self.error_line(error, parsed_args)) from error
 
     def produce_output(self, parsed_args: argparse.Namespace, columns: Any, data: Any) -> Any:
         """Show the output; say on standard error that a list for people is empty."""
@@ -126,7 +126,7 @@ class OneLineErrors(cliff.command.Command):
                 self.app.stderr.write("Nothing to list.\n")
         return shown.produce_output(parsed_args, columns, data)
 
-    def told(self, error: BaseException, given: argparse.Namespace) -> str:
+    def error_line(self, error: BaseException, given: argparse.Namespace) -> str:
         """Return an error's line, with the names there are where one is wrong."""
         text = sentence(error)
         manager: Any = getattr(self.app, "client_manager", None)
@@ -188,7 +188,9 @@ class Command(OneLineErrors):
                 act(name)
             except Exception as error:  # noqa: BLE001  (shown here, and counted below)
                 failed += 1
-                self.say(f"Failed to {what} '{name}': {self.told(error, argparse.Namespace())}")
+                self.say(
+                    f"Failed to {what} '{name}': {self.error_line(error, argparse.Namespace())}"
+                )
         if failed:
             raise CommandFailed(f"{failed} of {len(names)} failed: {what}")
 

@@ -35,7 +35,7 @@ class ComputeClient:
     ) -> None:
         """``cloud`` returns the ID of the cloud that sends commands."""
         self._now, self._cloud = now, cloud
-        self._heard: dict[str, datetime.datetime] = {}
+        self._last_sent: dict[str, datetime.datetime] = {}
         self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._everyone = events.to_workers(transport)
 
@@ -63,7 +63,7 @@ class ComputeClient:
 
         So a clock behind the worker's doesn't make commands look older than they are.
         """
-        self._heard[worker] = sent_at
+        self._last_sent[worker] = sent_at
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
@@ -80,5 +80,5 @@ class ComputeClient:
     def _sent(self, worker: str, command: Command) -> Command:
         # Workers ignore commands sent before their process began, by their own clock.
         now = self._now()
-        sent_at = max(now, self._heard.get(worker, now))
+        sent_at = max(now, self._last_sent.get(worker, now))
         return dataclasses.replace(command, sent_at=sent_at, cloud=command.cloud or self._cloud())

@@ -137,7 +137,7 @@ def examine(
         wanted = _wanted(cluster, snapshot, vnet_zones(conf, cluster.name))
         # What can't be read is no refusal: the doctor names it.
         refused = () if granted is None else _refused(cluster, granted, wanted)
-        told = [*refused, *_unfiltered(cluster, client, conf)]
+        problems = [*refused, *_unfiltered(cluster, client, conf)]
         overlap = next_ids(cluster, _optional(client, "cluster/options"), snapshot.vms)
     except HypervisorError as error:
         return _nothing(cluster), [
@@ -153,7 +153,7 @@ def examine(
     if overlap is not None:
         found.append(overlap)
     nodes = tuple(sorted(node.name for node in _ours(cluster, snapshot) if node.online))
-    return Checked(cluster.name, snapshot.version, nodes, tuple(told), snapshot), found
+    return Checked(cluster.name, snapshot.version, nodes, tuple(problems), snapshot), found
 
 
 def _reach(client: Client) -> None:
@@ -348,8 +348,8 @@ def next_ids(
         return None
     return Finding(
         cluster.name,
-        f"Proxmox VE proposes VMIDs from {first} on to people, of which {left} are left before "
-        f"the band {cluster.vmid_low} to {cluster.vmid_high} that only this cloud uses.",
+        f"Proxmox VE proposes VMIDs from {first} on to people; {left} of them are left before the "
+        f"band {cluster.vmid_low} to {cluster.vmid_high} that only this cloud uses.",
         (
             "pvesh set /cluster/options --next-id "
             f"lower={_FIRST_ID},upper={max(_FIRST_ID + 1, cluster.vmid_low)}",

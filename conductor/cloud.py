@@ -42,7 +42,7 @@ class Cloud:
     """Default limits."""
     wake: Callable[[], None]
     """Look for operations that are due now."""
-    heard_for: Callable[[], float]
+    bus_up_seconds: Callable[[], float]
     """For how many seconds reports of agents could arrive without a gap."""
     start: Callable[[Operation], None]
     """Carry out an operation that this conductor has just begun."""
@@ -83,7 +83,7 @@ class Cloud:
     def _patience(self) -> float:
         """Return for how many seconds an agent may be silent before it counts as down."""
         seconds = float(self.conf.conductor.host_down_seconds)
-        return math.inf if self.heard_for() < seconds else seconds
+        return math.inf if self.bus_up_seconds() < seconds else seconds
 
     def take_to(self, operation: Operation, host: str) -> str | None:
         """Pass the lease to the worker that carries the host now; None while it is down.

@@ -125,33 +125,34 @@ class DeletePlan(Plan):
 
 
 @dataclass(frozen=True)
-class MovePlan(Plan):
-    """The plan of what a bulk migration may begin."""
+class MovePlan(CommandPlan):
+    """The plan of what may move a server's VM: from ``source`` to ``target``, by a ``Move``.
 
-    bulk: int | None = field(default=None, kw_only=True)
-    """The operation that began it, which looks again when it has ended; None: somebody did."""
-
-
-@dataclass(frozen=True)
-class ResizePlan(MovePlan):
-    """The plan of a resize or migration, of its confirmation or its reversion; of an unshelving.
-
-    With a ``source`` the VM moves from there to ``target``; a reversion has them the other way
-    round.
+    Without a ``source`` it is not decided yet, or the VM is not moved: there is no command then,
+    or what is known of it.
     """
 
     source: Place = NOWHERE
     migration_id: int = 0
     holder: str = ""
     """UUID of the migration, which holds what its server needs of a second host."""
+    asked_host: str | None = None
+    """The only host that it may be moved to."""
+    bulk: int | None = field(default=None, kw_only=True)
+    """The bulk migration that began it, which looks again when it has ended; None: a user did."""
+
+
+@dataclass(frozen=True)
+class ResizePlan(MovePlan):
+    """The plan of a resize or migration, of its confirmation or its reversion; of an unshelving.
+
+    A reversion has source and target the other way round.
+    """
+
     case: str = "same_host"
     """``same_host`` or ``other_host``: which table of stages carries it out."""
-    asked_host: str | None = None
-    """The only host that it may go to."""
-    storage: str | None = None
-    """Storage on the target for disks that are copied; None: the one of the same name."""
     back_storage: str | None = None
-    """The same on the source, where it is moved back."""
+    """The command's ``target_storage`` where the VM is moved back to the source."""
     was: str = ""
     """The server's vm_state before the resize."""
     old: Mapping[str, Any] = field(default_factory=dict)
@@ -187,20 +188,10 @@ class SwapPlan(Plan, VmParts):
 
 @dataclass(frozen=True)
 class LiveMigrationPlan(MovePlan):
-    """The plan of a live migration, from ``source`` to ``target``."""
+    """The plan of a live migration."""
 
-    source: Place = NOWHERE
-    migration_id: int = 0
-    holder: str = ""
-    """UUID of the migration, which holds what its server needs of the target."""
-    asked_host: str | None = None
-    """The host that was asked for."""
-    copy_disks: bool | None = None
-    """See ``common.messages.commands.Move``."""
     without: tuple[str, ...] = ()
     """Hosts that could not take it."""
-    storage: str | None = None
-    """Storage on the target for disks that are copied; None: the one of the same name."""
 
 
 @dataclass(frozen=True)

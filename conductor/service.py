@@ -107,7 +107,7 @@ class ConductorService:
             placement=placement or PlacementClient(credentials.adapter(conf, "placement")),
             quota=quotas.defaults(conf),
             wake=self.runner.wake,
-            heard_for=self._beat.hearing.for_seconds,
+            bus_up_seconds=self._beat.hearing.for_seconds,
             start=self.runner.submit,
         )
         flows |= all_flows.flows(cloud)

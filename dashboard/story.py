@@ -55,7 +55,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownOperation:
     """One operation."""
 
     facts: Facts
@@ -68,16 +68,16 @@ class Told:
     faults: tuple[Facts, ...]
 
 
-def operations_of(explanation: Facts) -> list[Told]:
+def operations_of(explanation: Facts) -> list[ShownOperation]:
     """Return the operations of an explanation, the newest first."""
-    return [_told(one) for one in reversed(explanation.get("operations") or ())]
+    return [_shown(one) for one in reversed(explanation.get("operations") or ())]
 
 
-def _told(operation: Facts) -> Told:
+def _shown(operation: Facts) -> ShownOperation:
     began = beginning(operation)
     is_open = operation.get("state") in OPEN_STATES
     end = clock.utcnow().isoformat() if is_open else operation.get("finished_at")
-    return Told(
+    return ShownOperation(
         operation,
         began,
         seconds_between(began, end),

@@ -18,7 +18,7 @@ worker_connections = 1000
 on_starting = preload
 on_reload = preload
 on_exit = end
-# Longer than the proxy in front keeps its connections, so that it never meets a closed one.
+# Longer than the proxy in front holds its connections, so that it never meets a closed one.
 keepalive = 75
 timeout = 60
 graceful_timeout = 30

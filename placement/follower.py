@@ -27,13 +27,13 @@ _AGGREGATES = sa.select(
     schema.provider_aggregates.c.provider_id, schema.provider_aggregates.c.aggregate_uuid
 )
 #: a provider was changed; was deleted; has only other usages
-_ANEW, _GONE, _USED = 0, 1, 2
+_NEW, _GONE, _USED = 0, 1, 2
 #: all changes since a position, in one statement
 _UNSEEN = sa.union_all(
     sa.select(sa.literal(_USED), _I.provider_id, _I.resource_class, *schema.STOCK).where(
         sequence.unseen(_I.changed)
     ),
-    sa.select(sa.literal(_ANEW), _P.id, *_NOTHING).where(sequence.unseen(_P.changed)),
+    sa.select(sa.literal(_NEW), _P.id, *_NOTHING).where(sequence.unseen(_P.changed)),
     sa.select(sa.literal(_GONE), _R.provider_id, *_NOTHING).where(sequence.unseen(_R.changed)),
 )
 _IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
@@ -49,7 +49,7 @@ _PARTS = tuple(
 _TRAIT_NAMES = sa.select(schema.traits.c.name)
 _CLASS_NAMES = sa.select(schema.resource_classes.c.name)
 #: with more changed providers, reading everything is cheaper
-_ALL_ANEW = 2_000
+_ALL_AGAIN = 2_000
 
 
 class _Seen(NamedTuple):
@@ -101,7 +101,7 @@ def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -
     snapshot = seen.snapshot
     if position.names_at != seen.position.names_at:
         snapshot = _with_names(connection, snapshot)
-    anew: set[int] = set()
+    fresh: set[int] = set()
     gone: list[int] = []
     used: dict[tuple[int, str], Inventory] = {}
     for kind, provider_id, name, *stock in connection.execute(
@@ -112,13 +112,13 @@ def _caught_up(connection: Connection, seen: _Seen | None, position: Position) -
         elif kind == _GONE:
             gone.append(provider_id)
         else:
-            anew.add(provider_id)
-    if len(anew) > _ALL_ANEW:
+            fresh.add(provider_id)
+    if len(fresh) > _ALL_AGAIN:
         return _everything(connection).named(snapshot.traits, snapshot.resource_classes)
     # Those read again are newer than their usages here.
-    used = {key: stock for key, stock in used.items() if key[0] not in anew}
-    if anew or gone:
-        snapshot = snapshot.changed(_read(connection, sorted(anew)) if anew else (), gone)
+    used = {key: stock for key, stock in used.items() if key[0] not in fresh}
+    if fresh or gone:
+        snapshot = snapshot.changed(_read(connection, sorted(fresh)) if fresh else (), gone)
     return snapshot.used(used) if used else snapshot
 
 

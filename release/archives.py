@@ -25,7 +25,7 @@ def epoch(tree: Path) -> int:
 def make(tree: Path, into: Path) -> list[Path]:
     """Make both archives of a clean clone; return their paths in the folder `into`.
 
-    The wheel is made of what the sdist has, so nothing is in one that the other lacks.
+    The wheel is made of what the sdist has, so that their contents are the same.
     """
     moment = epoch(tree)
     # Those that build the archives are the tested ones, too.

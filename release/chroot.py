@@ -48,7 +48,7 @@ def archive(suite: str, packages: Sequence[str], cache: Path) -> Path:
 
 
 def run(words: Sequence[str], output: str | None = None) -> None:
-    """Run a program; its standard output goes to a file where one is named."""
+    """Run a program; its standard output is written to a file where one is named."""
     if output is not None:
         words = [words[0], f"--file={output}", *words[1:]]
     done = subprocess.run(words, capture_output=True, text=True, check=False)

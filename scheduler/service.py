@@ -44,7 +44,7 @@ class SchedulerService:
     ) -> None:
         name = conf.scheduler.name or liveness.process_name()
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
-        self.table = HostTable(heard_for=self._beat.hearing.for_seconds)
+        self.table = HostTable(bus_up_seconds=self._beat.hearing.for_seconds)
         self._conductor = events.to_conductor(transport)
         self._placement = placement
         view = View(placement, self.table, conf.scheduler.candidates)

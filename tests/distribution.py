@@ -65,8 +65,13 @@ GROUPS: Mapping[str, str] = {
 }
 """{file: group}: one process runs the files of a group, one after the other."""
 
+_TAKEOVER = "tests/functional/conductor/takeover"
 APART = frozenset(
-    {"tests/chaos/test_every_step.py", "tests/functional/conductor/test_takeover.py"}
+    {
+        "tests/chaos/test_every_step.py",
+        *(f"{_TAKEOVER}/test_{one}.py" for one in ("disks", "images", "moves", "networks")),
+        *(f"{_TAKEOVER}/test_{one}.py" for one in ("plugs", "servers", "snapshots", "volumes")),
+    }
 )
 """Files whose tests need not run in one process."""
 

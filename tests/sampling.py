@@ -42,6 +42,7 @@ TESTS: Mapping[str, int] = {
     "tests/functional/cli": 3,
     "tests/functional/compute": 5,
     "tests/functional/conductor": 5,
+    "tests/functional/conductor/takeover": 5,
     "tests/functional/console": 3,
     "tests/functional/dashboard": 3,
     "tests/functional/db": 2,
@@ -59,6 +60,7 @@ FILES: Mapping[str, int] = {
     "tests/functional/cli": 2,
     "tests/functional/compute": 2,
     "tests/functional/conductor": 2,
+    "tests/functional/conductor/takeover": 2,
     "tests/functional/placement": 2,
     "tests/functional/scheduler": 2,
 }

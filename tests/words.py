@@ -1,4 +1,4 @@
-"""The dialect that docstrings, comments, logs, help texts and pages don't use.
+"""The dialect that no text of the product uses: docstrings, comments, strings, templates, pages.
 
 ``python -m tests.words [folder …]`` lists where it is used, with what to say instead.
 """
@@ -21,7 +21,7 @@ INSTEAD: Mapping[str, str] = {
     r"tells?": "reports, says, shows, notifies",
     r"telling": "reporting, saying",
     r"untold": "not reported",
-    r"heard(?: of| from)?": "received, reported, on_outcome",
+    r"(?:un)?heard(?: of| from)?": "received, reported, on_outcome",
     r"whoever": "the process (user, client) that",
     r"whosever": "whose",
     r"anew": "again",
@@ -34,12 +34,25 @@ INSTEAD: Mapping[str, str] = {
     r"has it": "name who has what",
     r"one that": "a … that (name the thing)",
     r"(?:the|a|its|an agent's|their) word (?:of|on)": "the outcome, the report",
+    r"(?-i:Have)(?: (?!that\b|as\b)[\w'-]+){1,7} be": "Set … to, record, make",
     r"as it were": "(leave it out)",
 }
 """{regular expression: what to say instead}"""
 
-DIALECT = re.compile(r"\b(?:" + "|".join(INSTEAD) + r")\b", re.IGNORECASE)
-_LOGS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
+DIALECT = re.compile(
+    r"\b(?:" + "|".join(INSTEAD).replace(" ", r"\s+") + r")\b(?!\()", re.IGNORECASE
+)
+#: templates and scripts of ours; what others wrote is below these folders
+_PAGES = ("*.md", "*.html", "*.js", "*.yaml", "*.sample")
+_OF_OTHERS = frozenset({"vendor", "novnc"})
+#: functions whose strings are not prose: patterns and SQL
+_NO_PROSE = frozenset({"re", "text", "exec_driver_sql"})
+
+
+NAMES = re.compile(
+    r"(?:^|_)(?:told|tells?|telling|(?:un)?heard|untold|anew|meanwhile|whoever)(?:_|$)"
+)
+"""Parts of names of functions, arguments and variables that say nothing to a stranger."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,9 @@ class Use:
 
     def __str__(self) -> str:
         instead = next(
-            plain for dialect, plain in INSTEAD.items() if re.fullmatch(dialect, self.word, re.I)
+            plain
+            for dialect, plain in INSTEAD.items()
+            if re.fullmatch(dialect, " ".join(self.word.split()), re.I)
         )
         return f"{self.path}:{self.line}: {self.word!r}: say {instead}"
 
@@ -61,50 +76,68 @@ def uses_in(path: Path) -> Iterator[Use]:
     """Yield the uses in a module or a page."""
     name = str(path.relative_to(ROOT))
     text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from (Use(name, line, found) for line, found in names(text))
     if DIALECT.search(text) is None:
         return
-    read = parts(text) if path.suffix == ".py" else enumerate(text.splitlines(), 1)
+    read = parts(text) if path.suffix == ".py" else [(1, text)]
     for first, part in read:
-        for offset, line in enumerate(part.splitlines()):
-            for match in DIALECT.finditer(line):
-                yield Use(name, first + offset, match[0])
+        for match in DIALECT.finditer(part):
+            yield Use(name, first + part.count("\n", 0, match.start()), match[0])
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of comments, docstrings, log lines and help texts."""
+    """Yield the line and text of comments and of all strings that people read.
+
+    Not those of one word, which are keys and names, nor patterns and SQL.
+    """
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+    for constant in _strings(ast.parse(text)):
+        if " " in constant.value:
+            yield constant.lineno, constant.value
+
+
+def names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the word of the dialect of names that a module gives."""
     for node in ast.walk(ast.parse(text)):
-        for constant in _read_by_people(node):
-            yield constant.lineno, str(constant.value)
+        given = [] if isinstance(node, ast.keyword) else [getattr(node, "name", "")]
+        given += [node.arg] if isinstance(node, ast.arg) else []
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            given.append(node.id)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            given.append(node.attr)
+        for match in filter(None, map(NAMES.search, map(str.lower, filter(None, given)))):
+            yield getattr(node, "lineno", 1), match[0].strip("_")
 
 
-def _read_by_people(node: ast.AST) -> Iterator[ast.Constant]:
-    found: list[ast.AST] = []
-    if isinstance(node, ast.Expr):
-        found = [node.value]
-    elif isinstance(node, ast.keyword) and node.arg == "help":
-        found = list(ast.walk(node.value))
-    elif isinstance(node, ast.Call) and _called(node) in _LOGS:
-        found = list(node.args[:1])
-    yield from (one for one in found if isinstance(one, ast.Constant) and _is_text(one))
+def _strings(node: ast.AST) -> Iterator[ast.Constant]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node
+    elif not (isinstance(node, ast.Call) and _function(node.func) in _NO_PROSE):
+        for child in ast.iter_child_nodes(node):
+            yield from _strings(child)
 
 
-def _called(call: ast.Call) -> str:
-    return str(getattr(call.func, "attr", None) or getattr(call.func, "id", ""))
-
-
-def _is_text(one: ast.Constant) -> bool:
-    return isinstance(one.value, str)
+def _function(called: ast.expr) -> str:
+    """Return the name of a function, or of the module `re` for one of its functions."""
+    if isinstance(called, ast.Attribute):
+        module = called.value
+        return "re" if isinstance(module, ast.Name) and module.id == "re" else called.attr
+    return called.id if isinstance(called, ast.Name) else ""
 
 
 def files(folders: Sequence[str]) -> Iterator[Path]:
-    """Yield the modules and pages below the folders, or the files themselves."""
+    """Yield the modules, pages and templates below the folders, or the files themselves."""
     for folder in folders:
         path = ROOT / folder
-        yield from [path] if path.is_file() else sorted(path.rglob("*.py"))
-        yield from () if path.is_file() else sorted(path.rglob("*.md"))
+        found = (
+            [path]
+            if path.is_file()
+            else [one for end in ("*.py", *_PAGES) for one in sorted(path.rglob(end))]
+        )
+        yield from (one for one in found if _OF_OTHERS.isdisjoint(one.parts))
 
 
 if __name__ == "__main__":

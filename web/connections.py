@@ -73,7 +73,7 @@ class Connection:
         self.pace: Pace | None = None
         """That of reading the answer."""
         self.requests = 0
-        self.keeps = True
+        self.persists = True
         """Whether another request may follow."""
         self.is_busy = False
         """Whether a thread is answering a request of it."""

@@ -205,7 +205,7 @@ class Loop:
         except (BlockingIOError, InterruptedError):
             pass  # the loop sends it
         except OSError:  # the client is gone
-            connection.keeps = False
+            connection.persists = False
             left, connection.file = memoryview(b""), None
         connection.unsent = left
 
@@ -224,7 +224,7 @@ class Loop:
                 connection.deadline = connection.pace.deadline
         if connection.pending:
             self._watch(connection, selectors.EVENT_WRITE, self._flush)
-        elif not connection.keeps:
+        elif not connection.persists:
             self._close_gently(connection)
         else:
             self._wait_for_next(connection)

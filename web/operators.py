@@ -252,7 +252,7 @@ class _Loop(Loop):
 
     def _answered(self, connection: Connection, thread: _Thread, data: bytes) -> None:
         thread.ended()
-        connection.is_busy, connection.keeps = False, False
+        connection.is_busy, connection.persists = False, False
         connection.unsent = memoryview(data)
         self._begin_sending(connection)
 

@@ -165,7 +165,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
             self._streaming += 1
         self._unwatch(connection)
         connection.is_busy = True
-        connection.keeps = not request.last
+        connection.persists = not request.last
         connection.requests += 1
         future = pool.submit(self._answer, connection, request)
         future.add_done_callback(
@@ -184,24 +184,24 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
                 parsed.body = Body(connection.real, request.body, self.stream_seconds)
             if request.last:
                 parsed.force_close()  # and the answer says so
-            keeps = bool(self.handle_request(parsed, connection)) and connection.keeps
+            persists = bool(self.handle_request(parsed, connection)) and connection.persists
         except (http.errors.NoMoreData, StopIteration) as error:
             self.log.debug("A request is not whole: %s", error)
-            keeps = False
+            persists = False
         except http.errors.UnsupportedTransferCoding as error:
             # gunicorn would answer 501; what a client sent wrong is never an error of the server.
             connection.sock = Outgoing()
             bad = http.errors.InvalidHeader(f"Transfer-Encoding: {error.hdr}")
             self.handle_error(parsed, connection.sock, connection.client, bad)
-            keeps = False
+            persists = False
         except Exception as error:  # noqa: BLE001 - gunicorn answers it and logs it
             connection.sock = Outgoing()
             self.handle_error(parsed, connection.sock, connection.client, error)
-            keeps = False
+            persists = False
         connection.unsent, connection.file = memoryview(connection.sock.data), connection.sock.file
         connection.sock.file = None  # closed when it is sent, not with the next request
         self._send_now(connection)
-        return keeps
+        return persists
 
     def _answered(self, connection: Connection, request: Request, done: Future[bool]) -> None:
         """Continue with a connection whose request is answered."""
@@ -210,7 +210,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
             self._streaming -= 1
             connection.real.setblocking(False)
         answered = not done.cancelled() and done.exception() is None and done.result()
-        connection.keeps = connection.keeps and answered
+        connection.persists = connection.persists and answered
         self._begin_sending(connection)
 
     def _wait_for_next(self, connection: Connection) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 _WAITED = os.WEXITED | os.WNOHANG | os.WNOWAIT
 
 
-def watch(master: Any, tell: Callable[[str], None]) -> None:
+def watch(master: Any, report: Callable[[str], None]) -> None:
     """Report how each worker ended, except after a successful exit."""
     reap = master.reap_workers
 
@@ -22,7 +22,7 @@ def watch(master: Any, tell: Callable[[str], None]) -> None:
         for pid, worker in list(master.WORKERS.items()):
             how = _ended(pid, aborted=worker.aborted, timeout_seconds=master.timeout)
             if how is not None:
-                tell(how)
+                report(how)
         reap()
 
     master.reap_workers = look_and_reap

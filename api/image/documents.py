@@ -89,7 +89,7 @@ def require_tag(tag: str) -> None:
 def _edit(step: Any, by_path: bool) -> ImageEdit:
     if not isinstance(step, dict):
         raise Invalid("Operations must be JSON objects.")
-    op, pointer = _told(step) if by_path else _named(step)
+    op, pointer = _operation_and_path(step) if by_path else _named(step)
     name = _name(pointer)
     _require_writable(name)
     if op == "remove":
@@ -100,7 +100,7 @@ def _edit(step: Any, by_path: bool) -> ImageEdit:
     return ImageEdit(op, name, _stored(name, step["value"]))
 
 
-def _told(step: Mapping[str, Any]) -> tuple[str, Any]:
+def _operation_and_path(step: Mapping[str, Any]) -> tuple[str, Any]:
     known = ", ".join(_OPERATIONS)
     op = step.get("op")
     if op is None:

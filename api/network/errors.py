@@ -104,8 +104,8 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
 
 def _form(req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
     error = fault.error
-    told = error.details.get("type") if isinstance(error, MicronovaError) else None
-    name = told or _TYPES.get(type(error)) or _TYPES_OF_STATUS.get(fault.status, "HTTPError")
+    named = error.details.get("type") if isinstance(error, MicronovaError) else None
+    name = named or _TYPES.get(type(error)) or _TYPES_OF_STATUS.get(fault.status, "HTTPError")
     body = {"NeutronError": {"type": name, "message": fault.message, "detail": ""}}
     send_json(resp, body, falcon.code_to_http_status(fault.status))
 

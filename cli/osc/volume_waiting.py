@@ -61,7 +61,7 @@ class VolumeWaiting:
         """
         found = self._watch()
         if found is None:
-            raise CommandFailed(f"{self._awaited} was deleted meanwhile")
+            raise CommandFailed(f"{self._awaited} was deleted before its operation finished")
         if self._failed(found):
             raise CommandFailed(f"{self._awaited} is {found.status}: {self._why()}")
 

@@ -212,7 +212,7 @@ def network_ids(cloud: Cloud, nics: list[Any]) -> str | list[dict[str, str]]:
     words = [nic for nic in nics if isinstance(nic, str)]
     if words:
         if len(nics) > 1:
-            raise CommandFailed(f"--nic {words[0]} goes with no other network or port")
+            raise CommandFailed(f"--nic {words[0]} can't be combined with another network or port")
         return words[0]
     resolved = []
     for nic in nics:

@@ -134,7 +134,7 @@ def _boot(cloud: Cloud, parsed_args: argparse.Namespace) -> dict[str, Any] | Non
     """Return the block device that the server boots from; None: a local disk of the image."""
     size = parsed_args.boot_from_volume
     if size is not None and not parsed_args.image:
-        raise CommandFailed("--boot-from-volume goes with --image only")
+        raise CommandFailed("--boot-from-volume requires --image")
     kinds = ("volume", "snapshot", *(["image"] if size is not None else []))
     for kind in kinds:
         named = getattr(parsed_args, kind)
@@ -148,7 +148,7 @@ def _boot(cloud: Cloud, parsed_args: argparse.Namespace) -> dict[str, Any] | Non
                 **({} if size is None else {"volume_size": size}),
             }
     if parsed_args.delete_on_termination:
-        raise CommandFailed("--delete-on-termination goes with a volume to boot from only")
+        raise CommandFailed("--delete-on-termination requires a volume to boot from")
     return None
 
 

@@ -35,7 +35,7 @@ class Waiting:
         server = self._watch(server_id, action)
         label = f"Server {name} ({server_id})"
         if server is None:
-            raise CommandFailed(f"{label} was deleted meanwhile")
+            raise CommandFailed(f"{label} was deleted before the {action} finished")
         if server.status == "ERROR" or self._message:
             raise CommandFailed(f"{label}: {action} failed: {self._why(server)}")
 

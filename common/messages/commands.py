@@ -428,8 +428,8 @@ class Move(Command[Moved]):
     target_storage: str | None = None
     """Storage on the target for disks that are copied; None: the storage of the same name."""
     copy_disks: bool | None = None
-    """Whether disks have to be copied: True: refuse a VM that needs no copy; False: refuse one
-    that does; None: as needed."""
+    """Whether disks have to be copied: True: refuse a VM that needs no copy; False: refuse a
+    VM that needs one; None: as needed."""
     config_drive: ConfigDrive | None = None
     """Its config drive's content, made again on the target where the present one is on a storage
     of the node's own; None: it has none."""

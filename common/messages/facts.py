@@ -54,7 +54,7 @@ class HaRule:
     """The number of its nodes."""
     priority: int | None
     """The host's priority, the higher the better; None: it isn't one of its nodes."""
-    keeps_away: tuple[int, ...] = ()
+    repels: tuple[int, ...] = ()
     """The VMs that it binds to other nodes, by VMID."""
 
 

@@ -22,8 +22,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 def servers(hints: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the UUIDs of the servers that a hint names: one, or a list."""
-    told = hints.get(name) or ()
-    return (told,) if isinstance(told, str) else tuple(told)
+    values = hints.get(name) or ()
+    return (values,) if isinstance(values, str) else tuple(values)
 
 
 def all_servers(hints: Mapping[str, Any]) -> tuple[str, ...]:

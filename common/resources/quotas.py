@@ -75,7 +75,7 @@ OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "per_volume_gigabytes": (UNLIMITED, "GiB of one volume."),
     "backups": (10, "Backups of a project's volumes."),
     "backup_gigabytes": (1000, "GiB of all volumes that backups of a project are of."),
-    "groups": (10, "Groups of volumes, of which there are none."),
+    "groups": (10, "Groups of volumes, which are not supported."),
 }
 #: Glance's, under the names of its limits in Keystone
 OF_IMAGES: Mapping[str, tuple[int, str]] = {

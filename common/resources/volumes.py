@@ -115,7 +115,7 @@ class Rule:
     """When an action may begin, and the volume's status during and after it."""
 
     begins: frozenset[VolumeStatus]
-    meanwhile: VolumeStatus | None
+    during: VolumeStatus | None
     """None: the status doesn't change."""
     done: VolumeStatus | None
     """None: the volume is deleted, or its status is restored."""

@@ -53,10 +53,10 @@ class Wait:
     """How long it waits."""
 
     @classmethod
-    def from_message(cls, told: Any) -> Wait | None:
+    def from_message(cls, fields: Any) -> Wait | None:
         """Read it from a message; None where there is none: a cast, or an older release's."""
         try:
-            return cls(str(told["sender"]), float(told["sent_at"]), float(told["seconds"]))
+            return cls(str(fields["sender"]), float(fields["sent_at"]), float(fields["seconds"]))
         except (KeyError, TypeError, ValueError):
             return None
 

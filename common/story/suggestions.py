@@ -31,8 +31,8 @@ def numbers(way: Way) -> str:
     most = sizes(way)
     if not most:
         return ""
-    told = [f"{amount} {SIZES[field][len(most) == 1]}" for field, amount in most.items()]
-    return f"with {listed(told)} or less"
+    amounts = [f"{amount} {SIZES[field][len(most) == 1]}" for field, amount in most.items()]
+    return f"with {listed(amounts)} or less"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

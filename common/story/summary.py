@@ -63,8 +63,8 @@ def why_of(operation: Facts) -> str:
     """Return why an operation failed, waits or was refused; empty: nothing says so."""
     decision = _last(operation.get("decisions"))
     reason = decision.get("reason") if not decision.get("host") else None
-    told = operation.get("message"), _last(operation.get("faults")).get("message"), reason
-    return next((one_line(one) for one in told if one), "")
+    texts = operation.get("message"), _last(operation.get("faults")).get("message"), reason
+    return next((one_line(one) for one in texts if one), "")
 
 
 def retry_line(operation: Facts) -> str:

@@ -40,7 +40,7 @@ def build(
         todo += (Step("compute_write_affinity", write_group),)
     # A build that an earlier run finished may be reported, and its server in use. Only a Destroy,
     # which the conductor commits first, may remove it.
-    failure = carry_out(job, todo, keeps=lambda: machine.finished)
+    failure = carry_out(job, todo, is_kept=lambda: machine.finished)
     if failure is None:
         return Built(True, power_state=PowerState.RUNNING)
     if failure.step in (CHECK, IMAGE) and not machine.finished:

@@ -53,7 +53,7 @@ def _require(machine: Machine, action: PowerAction) -> None:
     if wanted not in (None, now):
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
-            f"After its {action.value} the VM is {now.name}: it was locked or moved meanwhile.",
+            f"After its {action.value} the VM is {now.name}: it was locked or moved since.",
             verdict=Verdict.WAIT,
         )
 

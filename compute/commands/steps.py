@@ -49,7 +49,7 @@ class Unwound:
 
 
 def carry_out(
-    job: Job, steps: Sequence[Step], keeps: Callable[[], bool] = lambda: False
+    job: Job, steps: Sequence[Step], is_kept: Callable[[], bool] = lambda: False
 ) -> Failure | None:
     """Run the steps; return None if all succeeded, else the failure and what was cleaned up.
 
@@ -68,7 +68,7 @@ def carry_out(
         except Exception as error:  # noqa: BLE001 - whatever it is, what was made must go
             failed = as_error(error)
             job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
-            kept = job.done_before or keeps()
+            kept = job.done_before or is_kept()
             undone = Unwound(gone=False) if kept else _unwind(job, steps[: position + 1])
             return _failure(job, step.name, failed, undone)
     return None

@@ -119,7 +119,7 @@ def _left_out(clusters: Iterable[Checked], unfit: Collection[str], where: str) -
             hosts = f"hosts = {','.join(fit)}"
             up = f"--set proxmox:{cluster.name}.hosts={','.join(fit)}"
             return (
-                "The cloud goes on with the other nodes; to leave this one out: "
+                "The cloud can use the other nodes; to leave this one out: "
                 f"[proxmox:{cluster.name}] {hosts} (micronova up {up})."
             )
     return ""

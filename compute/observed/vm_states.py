@@ -115,9 +115,9 @@ class VmChanges:
         if cluster.report_all:
             cluster.report_all = False
             # Also what is gone, or missing for the first time: the conductor may ignore this, too.
-            told = {*cluster.now, *cluster.before, *cluster.reported}
+            vmids = {*cluster.now, *cluster.before, *cluster.reported}
             cluster.reported = {
-                vmid: _Reported(cluster.here(vmid), now, twice=False) for vmid in told
+                vmid: _Reported(cluster.here(vmid), now, twice=False) for vmid in vmids
             }
             yield from _everything(head, cluster, self._most)
             return

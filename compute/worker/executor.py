@@ -89,7 +89,7 @@ class Executor:
             # the database was put back.
             return None
         if self._repeats.is_overtaken(command):
-            problem = "The server was destroyed meanwhile."
+            problem = "The server was destroyed after the command was sent."
             return _refusal(job, Category.CREATION_FAILED, problem)
         outdated = self._repeats.is_outdated(command)
         outcome = self._repeats.outcome(command)

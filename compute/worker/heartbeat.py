@@ -144,8 +144,8 @@ class Heartbeats:
         # At least one message, even if nothing changed. Each host is named in one of them.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
-            told = tuple(one.host for one in part if one.host in own)
-            named = told + quiet if first else told
+            changed = tuple(one.host for one in part if one.host in own)
+            named = changed + quiet if first else changed
             yield Heartbeat(
                 worker=self._worker,
                 sent_at=clock.utcnow(),

@@ -284,7 +284,7 @@ class Healer:
             server = proof.idle(connection, finding)
             ended = proof.has_ended(connection, finding)
         if proof.has_vm(server) and not ended:
-            raise RefusedError("The server has a VM by now.")
+            raise RefusedError("The server has a VM now.")
         self._put(server, {}, there.generation, finding.subject)
         return Answer("Its allocations are given back.")
 
@@ -319,7 +319,7 @@ class Healer:
                 consumer or server.uuid, wanted, server.project_id, server.user_id, generation
             )
         except GenerationConflict as error:
-            raise RefusedError("Its allocations changed meanwhile.") from error
+            raise RefusedError("Its allocations were changed since they were read.") from error
         if not fits:
             raise RefusedError(f"Host {server.host} has no room left for what it takes.")
 
@@ -332,7 +332,7 @@ class Healer:
             except ServerNotFound:
                 server = None
             if server is not None and proof.has_vm(server):
-                raise RefusedError("The server has a VM by now.")
+                raise RefusedError("The server has a VM now.")
             networks.delete_port(connection, finding.subject, finding.server_uuid)
 
         self._cloud.store.run(work)
@@ -342,7 +342,7 @@ class Healer:
         def work(connection: Transaction) -> None:
             server = proof.idle(connection, finding, lock=True)
             if proof.has_vm(server):
-                raise RefusedError("The server has a VM by now.")
+                raise RefusedError("The server has a VM now.")
             server_groups.give_back(connection, server)
 
         self._cloud.store.run(work)
@@ -354,15 +354,15 @@ class Healer:
         def work(connection: Transaction) -> None:
             state, owner = audit_record.vmid_row(connection, cluster, vmid) or (None, None)
             if state != vmids.RESERVED:
-                raise RefusedError("It is reserved no more.")
+                raise RefusedError("It is no longer reserved.")
             if owner != finding.server_uuid or audit_record.is_template(connection, cluster, vmid):
-                raise RefusedError("It is somebody else's by now.")
+                raise RefusedError("It belongs to another server or an image now.")
             if audit_record.is_holder(connection, cluster, vmid):
-                raise RefusedError("A volume has it by now.")
+                raise RefusedError("A volume uses it now.")
             if (cluster, vmid) in audit_record.busy_holders(connection):
-                raise RefusedError("A volume is made or removed there by now.")
+                raise RefusedError("A volume is being created or removed there.")
             if owner is not None and proof.has_it(connection, finding, cluster, vmid):
-                raise RefusedError("Its server has it.")
+                raise RefusedError("Its server uses it.")
             vmids.free(connection, cluster, vmid)
 
         self._cloud.store.run(work)

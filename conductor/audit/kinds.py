@@ -185,9 +185,9 @@ KINDS: Mapping[str, Kind] = {
             Severity.DAMAGE,
             Verb.REPORT,
             "the VM is the server's, and was read: it has no such disk, or its storage hasn't",
-            "If the VM keeps it unused, as root on {node}: qm set {vmid} --{option} <disk>; for "
-            "the root disk also: --boot order={option}. If it is gone for good, a rebuild makes "
-            "new disks: openstack server rebuild {server}",
+            "If the VM's config lists it as unused, as root on {node}: qm set {vmid} --{option} "
+            "<disk>; for the root disk also: --boot order={option}. If the disk no longer exists, "
+            "a rebuild creates new ones: openstack server rebuild {server}",
         ),
         Kind("vm_elsewhere", Severity.DAMAGE, Verb.REPORT, "the cluster lists it on another node"),
         # Volumes
@@ -327,9 +327,9 @@ KINDS: Mapping[str, Kind] = {
             Severity.LEAK,
             Verb.REPORT,
             "the VM holds a volume of the record, which has no such snapshot",
-            "If it is not needed, as root on {node}, with the disk plugged meanwhile: qm set "
-            "{vmid} --protection 0 --scsi0 {volid} && qm delsnapshot {vmid} {snapshot} && qm set "
-            "{vmid} --delete scsi0 --protection 1",
+            "If it is not needed, as root on {node} (the disk is plugged for the deletion): "
+            "qm set {vmid} --protection 0 --scsi0 {volid} && qm delsnapshot {vmid} {snapshot} && "
+            "qm set {vmid} --delete scsi0 --protection 1",
             destroys=True,
         ),
         Kind(

@@ -58,7 +58,7 @@ def _elsewhere(
     server = facts.servers.get(attachment.server_uuid) if attachment is not None else None
     if server is not None and (server.place == (cluster, one.vmid) or server.uuid in facts.busy):
         return
-    has = f"server {server.uuid} has it" if server is not None else "no server has it"
+    has = f"server {server.uuid} uses it" if server is not None else "no server uses it"
     yield Finding(
         ELSEWHERE,
         f"{cluster}/{one.vmid}/{volume.id}",

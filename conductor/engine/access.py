@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from common.context import RequestContext
-from common.resources import action_preconditions
+from common.resources import action_preconditions, locks
 from conductor.store.records import Server
+from conductor.store.servers import servers
+from conductor.store.transactions import Transaction
 
 
 def scope(ctxt: RequestContext) -> str | None:
@@ -13,6 +15,24 @@ def scope(ctxt: RequestContext) -> str | None:
     The API's policy decides who is one. A token without a project has no servers.
     """
     return None if ctxt.is_admin else ctxt.project_id or ""
+
+
+def free(
+    connection: Transaction, ctxt: RequestContext, uuid: str, action: str, *, lock: bool = True
+) -> Server:
+    """Return a server on which an action may begin, its row locked.
+
+    Raises ServerNotFound, ServerLocked, ServerStateConflict.
+    """
+    server = servers.alive(connection, uuid, scope(ctxt), lock=lock)
+    require_free(ctxt, server, action)
+    return server
+
+
+def require_free(ctxt: RequestContext, server: Server, action: str) -> None:
+    """Raise ServerLocked or ServerStateConflict if an action may not begin on a server."""
+    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
+    check_state(server, action)
 
 
 def check_state(server: Server, action: str) -> None:

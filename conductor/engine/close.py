@@ -8,12 +8,12 @@ from typing import Any
 from common.failures import passes
 from common.log import logger
 from common.messages.reports import Failure, Outcome
-from common.resources.states import OperationState, VmState
+from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, backoff
 from conductor.engine.stages import Task, Work
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
-from conductor.store.records import Operation
+from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -29,7 +29,7 @@ def done(cloud: Cloud, task: Task, vm_state: VmState, **values: Any) -> None:
     """End a successful operation with the server's new state; ``values`` are further columns."""
 
     def work(connection: Transaction) -> None:
-        _settle(connection, task, vm_state, values)
+        settle(connection, task, vm_state, **values)
         ledger.close(connection, task.operation.id, OperationState.DONE)
 
     cloud.store.run(work)
@@ -42,7 +42,7 @@ def failed(
 
     def work(connection: Transaction) -> None:
         if vm_state is not None:
-            _settle(connection, task, vm_state, values)
+            settle(connection, task, vm_state, **values)
         close_failed(connection, task.operation, failure)
 
     cloud.store.run(work)
@@ -111,19 +111,37 @@ def as_before(
     connection: Transaction, task: Task, vm_state: str | None = None, **values: Any
 ) -> None:
     """End a failed operation with the server as it was, by default in the state that it has."""
-    _settle(connection, task, VmState(vm_state or task.server.vm_state), values)
+    settle(connection, task, VmState(vm_state or task.server.vm_state), **values)
     operation = task.operation
     ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
 
 
-def _settle(
-    connection: Transaction, task: Task, vm_state: VmState, values: dict[str, Any]
-) -> None:
-    transitions.move(
+def settle(
+    connection: Transaction, task: Task, vm_state: VmState | None = None, **values: Any
+) -> Server:
+    """Move the server to a state in which nothing is done to it; None: its own vm_state.
+
+    ``values`` are further columns. Return its new record. Raises StaleTransition.
+    """
+    return transitions.move(
         connection,
         task.server,
         operation_id=task.operation.id,
-        vm_state=vm_state,
+        vm_state=vm_state or VmState(task.server.vm_state),
         task_state=None,
+        **values,
+    )
+
+
+def show(
+    connection: Transaction, task: Task, task_state: TaskState | None, **values: Any
+) -> Server:
+    """Move the server to another task_state; as ``settle``."""
+    return transitions.move(
+        connection,
+        task.server,
+        operation_id=task.operation.id,
+        vm_state=VmState(task.server.vm_state),
+        task_state=task_state,
         **values,
     )

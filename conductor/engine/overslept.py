@@ -15,7 +15,7 @@ from common.resources.states import PowerState, VmState, found_well
 from conductor.cloud import backoff
 from conductor.engine import close
 from conductor.engine.stages import Table, Task, Work
-from conductor.store.ledger import leases, pulse, transitions
+from conductor.store.ledger import leases, pulse
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Store, Transaction
@@ -85,12 +85,10 @@ def leave(
         if table.uncertain is not None:
             table.uncertain(connection, task)
         elif isinstance(task, Task) and table.owns and task.shown is not None:
-            transitions.move(
+            close.settle(
                 connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=found_well(VmState.ERROR, seen) if table.usable else VmState.ERROR,
-                task_state=None,
+                task,
+                found_well(VmState.ERROR, seen) if table.usable else VmState.ERROR,
                 power_state=seen,
             )
         close.close_failed(connection, operation, failure)

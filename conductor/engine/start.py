@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from common.context import RequestContext
 from common.messages.reports import Step
-from common.resources.states import InternalAction, ResourceType
+from common.resources.states import ACTIONS, InternalAction, ResourceType, VmState
 from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
-from conductor.store.ledger import leases
+from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import NewOperation
 from conductor.store.records import Operation, Resource, Server
@@ -84,13 +85,47 @@ def begin(
     server: Server,
     action: str,
     plan: Plan = NOTHING_PLANNED,
-    handed_over: HandedOver | None = None,
+    *,
+    params: Params = NOTHING_ASKED,
     quota: Step | None = None,
+    handed_over: HandedOver | None = None,
 ) -> Operation:
-    """Write an operation on an existing server."""
-    its, project_id = (ResourceType.SERVER, server.uuid), server.project_id
-    item = new(cloud, action, its, project_id, plan, handed_over=handed_over, quota=quota)
+    """Write an operation on an existing server, whose state does not change."""
+    its, rest = (ResourceType.SERVER, server.uuid), (server.project_id, plan)
+    item = new(cloud, action, its, *rest, params=params, quota=quota, handed_over=handed_over)
     return ledger.insert(connection, ctxt, [item])[0]
+
+
+def take(
+    connection: Transaction,
+    cloud: Cloud,
+    ctxt: RequestContext,
+    server: Server,
+    action: str,
+    plan: Plan,
+    *,
+    params: Params = NOTHING_ASKED,
+    quota: Step | None = None,
+    handed_over: HandedOver | None = None,
+    **columns: Any,
+) -> tuple[Operation, Server]:
+    """Write an operation, and move its server to the first task_state of the action's walk.
+
+    ``columns`` of the server change with it. Return the operation, and the server as it is now.
+    Raises StaleTransition.
+    """
+    more: dict[str, Any] = {"params": params, "quota": quota, "handed_over": handed_over}
+    operation = begin(connection, cloud, ctxt, server, action, plan, **more)
+    moved = transitions.move(
+        connection,
+        server,
+        operation_id=operation.id,
+        vm_state=VmState(server.vm_state),
+        task_state=next(iter(ACTIONS[action].walk), None),
+        takes_over=True,
+        **columns,
+    )
+    return operation, moved
 
 
 def begin_now(

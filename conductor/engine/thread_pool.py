@@ -89,8 +89,8 @@ class ThreadPool:
             self._held[operation_id] -= 1
             if not self._held[operation_id]:
                 del self._held[operation_id]
-            tell = self._wanted and self._held.total() <= self._threads
-            if tell:
+            notifies = self._wanted and self._held.total() <= self._threads
+            if notifies:
                 self._wanted = False
-        if tell:
+        if notifies:
             self._room()

@@ -32,8 +32,8 @@ def not_copied_on(home: ImageHome | None, image_id: str | None, node: str | None
     if home is None or home.node == node:
         return None
     return (
-        f"Image {image_id} was made of a server: it can be copied on node {home.node} only, which "
-        f"has it, and the server is on {node}. Migrate it there, or take another image."
+        f"Image {image_id} was made of a server: it can be copied only on node {home.node}, "
+        f"where its disk is, and the server is on {node}. Migrate it there, or take another image."
     )
 
 

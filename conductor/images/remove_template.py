@@ -92,7 +92,7 @@ class RemoveTemplate(Removal[Removing]):
         templates.failed(connection, str(target.cluster), int(target.vmid or 0), why)
 
     def write_done(self, connection: Transaction, end: End[Removing, Removed]) -> None:
-        """Have its VMID be free."""
+        """Free the template's VMID."""
         target = end.operation.plan.target
         templates.delete_absent(connection, str(target.cluster), int(target.vmid or 0))
 

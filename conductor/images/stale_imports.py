@@ -23,6 +23,6 @@ class StaleImports:
     def look(self) -> None:
         """Set such images back to queued."""
         staged = clock.after(-float(self._cloud.conf.conductor.staged_image_seconds))
-        heard = clock.after(-SILENT_SECONDS)
-        for image_id in self._cloud.store.run(lambda c: imports.expire(c, staged, heard)):
+        renewed = clock.after(-SILENT_SECONDS)
+        for image_id in self._cloud.store.run(lambda c: imports.expire(c, staged, renewed)):
             LOG.warning("Image %s is queued again: nobody went on with its import.", image_id)

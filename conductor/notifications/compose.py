@@ -68,10 +68,10 @@ class Composer:
         return found
 
     def _audit_period(self, one: Entry) -> Window:
-        told = one.body.get("audit_period")
-        if told is None:
+        period = one.body.get("audit_period")
+        if period is None:
             return self._periods.current(one.at)
-        begin, end = map(clock.parse, told)
+        begin, end = map(clock.parse, period)
         return begin, end
 
     def _publisher(self, server: Mapping[str, Any] | None) -> tuple[str, str]:

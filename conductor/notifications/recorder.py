@@ -17,7 +17,16 @@ from common.log import logger
 from common.metrics import table
 from common.resources.states import OperationState, ResourceType
 from conductor.notifications import events
-from conductor.store.change_events import Asked, Begun, Changed, Ended, Made, Moved, Notice, Told
+from conductor.store.change_events import (
+    Announced,
+    Asked,
+    Begun,
+    Changed,
+    Ended,
+    Made,
+    Moved,
+    Notice,
+)
 from conductor.store.outbox import notification_outbox
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction, after_commit
@@ -165,7 +174,7 @@ def events_of(noted: Iterable[Notice], on_state_change: str | None) -> Iterable[
         elif isinstance(one, Asked):
             name = events.event(one.part, one.phase)
             yield Event(name, one.server.uuid, more=_asked(one.ctxt))
-        elif isinstance(one, Told):
+        elif isinstance(one, Announced):
             yield Event(one.event, more={"kind": one.kind, "data": one.data, **_asked(one.ctxt)})
 
 

@@ -210,26 +210,9 @@ class Accept:
             # It is listed among the images.
             server_images.forget_parked(connection, server.uuid)
         handed_over = self._hand_over(connection, server) if action == "delete" else None
-        operation = start.begin(
-            connection,
-            self._cloud,
-            ctxt,
-            server,
-            action,
-            plan,
-            handed_over=handed_over,
-            quota=quota,
-        )
-        transitions.move(
-            connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState(server.vm_state),
-            task_state=ACTIONS[action].walk[0],
-            takes_over=True,
-            **(values or {}),
-        )
-        return operation
+        which = (self._cloud, ctxt, server, action, plan)
+        more = {"handed_over": handed_over, "quota": quota, **(values or {})}
+        return start.take(connection, *which, **more)[0]
 
     def reclaim(self, ctxt: RequestContext, server_uuid: str) -> Operation | None:
         """Delete a soft-deleted server for good; None if it is none any more."""

@@ -66,7 +66,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Told:
+class Announced:
     """A notification of something other than a server, with its whole payload."""
 
     event: str
@@ -88,7 +88,7 @@ class Asked:
     ctxt: RequestContext
 
 
-Notice: TypeAlias = Begun | Ended | Made | Moved | Changed | Told | Asked
+Notice: TypeAlias = Begun | Ended | Made | Moved | Changed | Announced | Asked
 
 
 class Recorder(Protocol):

@@ -38,14 +38,14 @@ class Reader:
 
         Raises Unavailable when the database doesn't answer.
         """
-        heard_since = clock.after(-self._down_seconds)
+        up_since = clock.after(-self._down_seconds)
         try:
             with self._store.read() as connection:
                 return Record(
                     clock.utcnow(),
-                    metrics.read(connection, heard_since),
+                    metrics.read(connection, up_since),
                     monitoring.operations(connection),
-                    self._clusters.read(connection, heard_since),
+                    self._clusters.read(connection, up_since),
                 )
         except sa.exc.DBAPIError as error:
             raise Unavailable(f"The database doesn't answer: {error.orig}") from error

@@ -23,7 +23,7 @@ MOST = 20
 
 
 @dataclass(frozen=True)
-class Heard:
+class EndReport:
     """A report whose outcome ends its operation."""
 
     report: Report
@@ -41,7 +41,7 @@ class Outcomes:
         self._store, self._runner = store, runner
         self._endings = endings
         self._by_action = {
-            action: Gathering[Heard](functools.partial(self._end, ending), MOST)
+            action: Gathering[EndReport](functools.partial(self._end, ending), MOST)
             for action, ending in endings.items()
         }
 
@@ -50,9 +50,9 @@ class Outcomes:
         ending = self._endings.get(ended.task.operation.action)
         return ending is not None and ending.of(ended)
 
-    def take(self, found: Sequence[Heard]) -> None:
+    def take(self, found: Sequence[EndReport]) -> None:
         """End the operations; in another thread where resources are released first."""
-        by_action: dict[str, list[Heard]] = {}
+        by_action: dict[str, list[EndReport]] = {}
         for one in found:
             by_action.setdefault(one.ended.task.operation.action, []).append(one)
         for action, mine in by_action.items():
@@ -64,7 +64,7 @@ class Outcomes:
             else:
                 self._runner.end(mine[0].ended.task.operation, gathering.drain)
 
-    def _end(self, ending: Ending[Any], found: Sequence[Heard]) -> None:
+    def _end(self, ending: Ending[Any], found: Sequence[EndReport]) -> None:
         ended = [one.ended for one in found]
 
         def work(connection: Transaction) -> None:
@@ -84,7 +84,7 @@ class Outcomes:
             operation.ctxt.update_store()
             LOG.info("Operation %d, %s, is done.", operation.id, operation.action)
 
-    def _one_by_one(self, found: Sequence[Heard]) -> None:
+    def _one_by_one(self, found: Sequence[EndReport]) -> None:
         self._store.run(lambda c: ledger.record_steps(c, [one.report for one in found]))
         for one in found:
             self._runner.finished(one.ended.task.operation, one.ended.outcome)

@@ -248,7 +248,7 @@ def _fault(server: Server, found: Inspection, saw: Saw) -> Failure:
     if saw is Saw.VANISHED:
         text = (
             f"{where} is gone: the whole cluster answers, its node {server.node} included, "
-            "and no node has it. It is not created again: delete the server, or restore the VM."
+            "and no node lists it. It is not created again: delete the server, or restore the VM."
         )
     elif found.ours:
         text = f"{where} is a {found.kind} now: it can't run any more. It was not touched."

@@ -25,7 +25,7 @@ from conductor.store.outbox import filter_outbox, placement_outbox
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, step_reports
 from conductor.store.transactions import Transaction
-from conductor.sync.outcomes import Heard, Outcomes
+from conductor.sync.outcomes import EndReport, Outcomes
 from conductor.volumes.volume_types import VolumeTypes
 
 LOG = logger(__name__)
@@ -71,7 +71,7 @@ class Reports:
             if report.outcome is not None:
                 self._runner.finished(known[report.operation_id][0], report.outcome)
 
-    def _ends(self, reports: Sequence[Report], known: Known) -> dict[int, Heard]:
+    def _ends(self, reports: Sequence[Report], known: Known) -> dict[int, EndReport]:
         """Return what ends an operation by itself: of those that are reported on once."""
         counts = collections.Counter(report.operation_id for report in reports)
         found = {}
@@ -81,7 +81,7 @@ class Reports:
                 continue
             ended = Ended(Task(operation, server), report.outcome)
             if self._outcomes.ends(ended):
-                found[operation.id] = Heard(report, ended)
+                found[operation.id] = EndReport(report, ended)
         return found
 
     def heartbeat(self, heartbeat: Heartbeat) -> None:
@@ -92,14 +92,14 @@ class Reports:
             unknown = registry.take(connection, heartbeat, self._is_project_s)
             if heartbeat.published:
                 # Nobody needs to ask for these; but their providers may go just now.
-                told = unknown & {facts.host for facts in heartbeat.facts}
-                unknown -= told
+                reported = unknown & {facts.host for facts in heartbeat.facts}
+                unknown -= reported
                 if heartbeat.facts:
                     # A worker that starts, or finds its cluster again.
                     filter_outbox.retry_on(connection, [one.host for one in heartbeat.facts])
-                if told:
+                if reported:
                     version = placement_outbox.begin(connection)
-                    placement_outbox.add(connection, sorted(told), version)
+                    placement_outbox.add(connection, sorted(reported), version)
             if heartbeat.clusters:
                 image_properties.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)

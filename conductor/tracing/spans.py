@@ -213,8 +213,8 @@ def _tasks(one: Event, step: Span) -> Iterator[Span]:
     at = step.begins
     begins = []
     for match in found:
-        told = datetime.datetime.fromtimestamp(int(match[2], 16), datetime.UTC)
-        at = min(max(told, at), step.ends)
+        sent_at = datetime.datetime.fromtimestamp(int(match[2], 16), datetime.UTC)
+        at = min(max(sent_at, at), step.ends)
         begins.append(at)
     for number, match in enumerate(found):
         node, _, kind, subject = match.groups()

@@ -234,7 +234,7 @@ class CreateVolumeFlow(MakingVolume):
     wakes = False
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have it be available, or be attached to the server that waits for it."""
+        """Set the volume to available, or attach it to the server that waits for it."""
         backup_id, row, made = end.operation.planned(VolumePlan).backup_id, end.row, end.made
         backups.restored(connection, backup_id)
         if row is None:
@@ -257,7 +257,7 @@ class CreateVolumeFlow(MakingVolume):
             self.wake_after(connection)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have it be in error, and have removed what was not seen gone."""
+        """Set the volume to error; remove what the agent did not confirm as absent."""
         operation, row = end.operation, end.row
         self.wake_after(connection)
         backups.restored(connection, operation.planned(VolumePlan).backup_id)
@@ -279,7 +279,7 @@ class CreateVolumeFlow(MakingVolume):
             volumes.change(connection, row.id, vmid=None)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
-        """Have it be in error."""
+        """Set the volume to error."""
         return uncertain.restored_volume
 
     def _remove(self, connection: Transaction, operation: Operation) -> None:

@@ -104,7 +104,7 @@ def accept(
 def _reserve(
     connection: Transaction, server_uuid: str, device: BlockDevice, slot: int, row: Any
 ) -> None:
-    """Have a volume be the server's, as an attachment of it does. Raises Invalid."""
+    """Attach a volume to a new server in the record. Raises Invalid."""
     status_rules.begin(connection, row, ATTACH)
     if row.volid is None or row.vmid is None:
         raise Invalid(f"Invalid volume: Volume {row.id} was never made.")

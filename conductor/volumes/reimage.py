@@ -46,8 +46,8 @@ def content_of(
         raise Invalid(f"Invalid volume: Volume {row.id} was never made.")
     if any(one.snapname is not None for one in snapshots.of_volume(connection, row.id)):
         raise Invalid(
-            f"Invalid volume: Volume {row.id} has snapshots, which storage {row.storage} keeps "
-            "with its content: delete them before it gets another one."
+            f"Invalid volume: Volume {row.id} has snapshots, which storage {row.storage} "
+            "stores with its content: delete them before its content is replaced."
         )
     content = NewContent(
         volume_id=row.id,
@@ -113,7 +113,7 @@ def take(
     content: NewContent,
     users: tuple[VolumeUser, ...] = (),
 ) -> None:
-    """Have a volume that is locked be in its new holder, and begin to remove the old one.
+    """Record the new holder of a locked volume, and begin to remove the old one.
 
     ``users``: the servers that have it; none of them may name the old one's disk any more.
     """
@@ -177,7 +177,7 @@ class ReimageVolumeFlow(MakingVolume):
         return command(task.operation, task.operation.planned(ReimagePlan).content)
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have the volume be in its new holder, unless it was deleted or reset."""
+        """Record the volume's new holder, unless it was deleted or reset."""
         content, row = end.operation.planned(ReimagePlan).content, end.row
         content = dataclasses.replace(content, volid=end.made.volid)
         if row is None or row.status != VolumeStatus.DOWNLOADING:
@@ -187,14 +187,14 @@ class ReimageVolumeFlow(MakingVolume):
         volumes.end(connection, row, VolumeAction.REIMAGE, ok=True, fault=None)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have it be in error, with what it had in it before."""
+        """Set the volume to error; its content is unchanged."""
         self._drop(connection, end, end.operation.planned(ReimagePlan).content)
         if end.row is not None:
             fault = end.failure.message
             volumes.end(connection, end.row, VolumeAction.REIMAGE, ok=False, fault=fault)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
-        """Have it be in error."""
+        """Set the volume to error."""
         return uncertain.volume
 
     def _drop(

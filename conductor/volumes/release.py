@@ -51,17 +51,17 @@ def free_of_deleted(
             _end_wait(connection, one.server_uuid)
             removed = True
             continue
-        goes = one.delete_on_termination and not failed
-        goes = goes and not volumes.has_snapshots(connection, row.id)
+        deletes = one.delete_on_termination and not failed
+        deletes = deletes and not volumes.has_snapshots(connection, row.id)
         values = {"previous_status": VolumeStatus.AVAILABLE, "last_user": None}
-        goes = goes and row.status in _REMOVABLE
-        if goes or row.status in _ATTACHED:
-            status = VolumeStatus.DELETING if goes else VolumeStatus.AVAILABLE
+        deletes = deletes and row.status in _REMOVABLE
+        if deletes or row.status in _ATTACHED:
+            status = VolumeStatus.DELETING if deletes else VolumeStatus.AVAILABLE
             values = {"status": status, "previous_status": None, "last_user": None}
         volumes.change(connection, row.id, **values)
         # What extends or parks it removes it, by the status, when it ends.
         waits = row.status not in _ATTACHED
-        if goes and not (waits and ledger.open_of(connection, row.id, ResourceType.VOLUME)):
+        if deletes and not (waits and ledger.open_of(connection, row.id, ResourceType.VOLUME)):
             where = remove_volume.place_of(row)
             remove_volume.begin(connection, cloud, internal(), row, where)
             removed = True
@@ -69,7 +69,7 @@ def free_of_deleted(
 
 
 def _end_wait(connection: Transaction, server_uuid: str) -> None:
-    """Have a build that waits for its volumes end now: it has lost its server."""
+    """End a build that waits for its volumes now: its server is deleted."""
     for operation in ledger.open_with(connection, server_uuid, "create"):
         leases.make_due(connection, operation.id)
 

@@ -109,7 +109,7 @@ class RemoveVolumeFlow(Removal[VolumeWork], VolumeCommand[Removed]):
         return task.operation.attempt >= MOST_TRIES if used else super().is_hopeless(task, failure)
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, Removed]) -> None:
-        """Have its VMID be free, and delete the record of a deleted volume."""
+        """Free the VMID of a deleted volume, and delete its record."""
         row, target = end.row, end.operation.plan.target
         vmids.free(connection, str(target.cluster), int(target.vmid or 0))
         if row is not None and row.vmid == target.vmid:

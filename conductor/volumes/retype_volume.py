@@ -67,8 +67,8 @@ def begin(
         place = "A volume that is moved to another storage must not have snapshots."
     if isinstance(place, str):
         # Owners know storages by their types, and no hosts.
-        told = None if str(row.host) in place else place
-        why = Failure(Category.NO_VALID_HOST, place, owner_message=told)
+        for_owner = None if str(row.host) in place else place
+        why = Failure(Category.NO_VALID_HOST, place, owner_message=for_owner)
         close.close_failed(connection, operation, why)
         volumes.change(connection, row.id, fault=place)
         return
@@ -99,8 +99,8 @@ def _take_quota(
 def _require_status(row: Any, type_: Any) -> None:
     if row.status == VolumeStatus.IN_USE and type_.id != row.type_id:
         raise Invalid(
-            f"Invalid volume: Volume {row.id} is in-use: it can be retyped only while no server "
-            "has it. Detach it first."
+            f"Invalid volume: Volume {row.id} is in-use: it can be retyped only while it is not "
+            "attached. Detach it first."
         )
     if row.status not in RULES[VolumeAction.RETYPE].begins or type_.id == row.type_id:
         raise Invalid(
@@ -155,7 +155,7 @@ class RetypeVolumeFlow(UnwoundCommand[VolumeWork, VolumeSeen], VolumeCommand[Vol
         return outcome.ok and outcome.volume is not None
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeSeen]) -> None:
-        """Have it be of the other type."""
+        """Record the volume's new type."""
         if end.row is not None:
             _write_moved(connection, end)
             volumes.end(connection, end.row, VolumeAction.RETYPE, ok=True)

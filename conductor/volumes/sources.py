@@ -191,7 +191,7 @@ def _image(connection: Transaction, new: NewVolume, host: str | None) -> Found:
     if found.status != "active":
         raise Invalid(f"Invalid input received: Image {image_id} is not active.")
     if found.disk_format == "iso":
-        raise Invalid(f"Image {image_id} is an ISO image, of which no volume can be made.")
+        raise Invalid(f"Image {image_id} is an ISO image: no volume can be created from it.")
     if "block_device_mapping" in found.properties:
         raise Invalid(
             f"Image {image_id} has no data: it lists snapshots of volumes. Make the volume of one "

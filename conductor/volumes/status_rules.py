@@ -11,7 +11,7 @@ from conductor.store.volumes import snapshots, volumes
 
 
 def begin(connection: Transaction, row: Any, action: str, statuses: Iterable[str] = ()) -> None:
-    """Have a volume that is locked show that an action has begun. Raises Invalid.
+    """Set a locked volume to the status of an action that begins. Raises Invalid.
 
     ``statuses``: in which it may, where the action's rule isn't all.
     """

@@ -107,7 +107,7 @@ def _locked(connection: Transaction, found: Any) -> tuple[Any | None, Any]:
 def _take(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, row: Any, *, with_snapshots: bool
 ) -> None:
-    """Have a volume that is locked belong to the project of the context, and count as its own."""
+    """Give a locked volume to the project of the context, and count it there."""
     project, owner = str(ctxt.project_id), {"user_id": str(ctxt.user_id)}
     owner["project_id"] = project
     type_ = None if row.type_id is None else types.get(connection, row.type_id)

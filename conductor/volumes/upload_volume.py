@@ -132,7 +132,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
         return outcome.ok and outcome.disk is not None
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, Copied]) -> None:
-        """Have the image be active, unless it was deleted, and the volume be as it was."""
+        """Set the image to active unless it was deleted, and the volume to its previous status."""
         plan, copied = end.operation.planned(UploadVolumePlan), end.outcome.disk
         if copied is None:
             raise ValueError(f"the outcome of operation {end.operation.id} has no copy")
@@ -146,7 +146,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
     # --- failure
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
-        """Have the image be killed."""
+        """Set the image to killed."""
         return uncertain.uploaded_volume
 
     def _remove(self, connection: Transaction, task: VolumeWork, _: Failure | None) -> VolumeWork:
@@ -155,7 +155,7 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
         return task
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork, Copied]) -> None:
-        """Have the volume be as it was."""
+        """Set the volume to its previous status."""
         if end.row is not None:
             fault = end.failure.message
             volumes.end(connection, end.row, VolumeAction.UPLOAD, ok=False, fault=fault)

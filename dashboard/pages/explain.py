@@ -26,11 +26,11 @@ def show(visit: Visit) -> Answer:
     answer = visit.cloud.send(Call(COMPUTE, f"/explanations/{segment(asked)}", optional=True))
     if isinstance(answer, Missing):
         return view("explain.html", asked=asked, operations=[], servers=[], missing=answer.message)
-    told = operations_of(answer["explanation"])
-    missing = "" if told else "Nothing was done."
+    shown = operations_of(answer["explanation"])
+    missing = "" if shown else "Nothing was done."
     short = summary(answer["explanation"])
     return view(
-        "explain.html", asked=asked, operations=told, servers=[], missing=missing, short=short
+        "explain.html", asked=asked, operations=shown, servers=[], missing=missing, short=short
     )
 
 

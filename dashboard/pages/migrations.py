@@ -45,7 +45,7 @@ STEERING: Mapping[str, Steering] = {
     one.name: one
     for one in (
         Steering("pause", "Pause", "No more moves begin for now; those under way end.", ("go",)),
-        Steering("resume", "Resume", "It goes on.", ("pause",)),
+        Steering("resume", "Resume", "Moves begin again.", ("pause",)),
         Steering(
             "cancel",
             "Cancel",

@@ -35,10 +35,10 @@ def index(visit: Visit) -> Answer:
     # lists the same hosts in the same order
     page = {"limit": visit.limit, **({"name": name} if name else {"marker": query["marker"]})}
     waits = Call(COMPUTE, QUEUES, page, optional=True)
-    found, pools, metrics, statistics, told = visit.cloud.together(
+    found, pools, metrics, statistics, reported = visit.cloud.together(
         listed, _POOLS, METRICS, STATISTICS, waits
     )
-    queues, health = by_host(told), health_by_host(told)
+    queues, health = by_host(reported), health_by_host(reported)
     nodes = rows(found, "hypervisors")[: visit.limit]
     storages = sorted(map(of_pool, rows(pools, "pools")), key=lambda one: -one.percent)
     return view(
@@ -58,7 +58,7 @@ def index(visit: Visit) -> Answer:
 def show(visit: Visit) -> Answer:
     """Show one node: capacity, queues, servers, storages, and its drains."""
     host = visit.params["host"]
-    found, servers, services, drains, told, pools = visit.cloud.together(
+    found, servers, services, drains, reported, pools = visit.cloud.together(
         Call(COMPUTE, _HYPERVISORS, {"hypervisor_hostname_pattern": host}, version=NUMBERS),
         Call(COMPUTE, "/servers/detail", {"host": host, "limit": visit.limit, "all_tenants": 1}),
         Call(COMPUTE, "/os-services", {"host": host, "binary": COMPUTE_BINARY}, optional=True),
@@ -73,9 +73,9 @@ def show(visit: Visit) -> Answer:
         service=service,
         changes=changes_of(service) if service else [],
         meters=of_hosts(node),
-        queues=by_host(told).get(host),
-        health=health_by_host(told).get(host, ""),
-        untold="The node's agent doesn't report them." if told else told.message,
+        queues=by_host(reported).get(host),
+        health=health_by_host(reported).get(host, ""),
+        no_queues="The node's agent doesn't report them." if reported else reported.message,
         servers=servers["servers"],
         drains=rows(drains, "bulk_migrations"),
         storages=_storages(rows(pools, "pools"), host),

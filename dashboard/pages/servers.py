@@ -11,7 +11,7 @@ from dashboard.cloud import COMPUTE, Call, following, rows, segment
 from dashboard.page import Page
 from dashboard.pages import server_actions, server_create
 from dashboard.rights import May
-from dashboard.story import Told, operations_of
+from dashboard.story import ShownOperation, operations_of
 from dashboard.visit import Visit
 
 SORTS: Mapping[str, str] = {
@@ -102,7 +102,7 @@ def is_busy(server: Mapping[str, Any]) -> bool:
     return bool(server.get("OS-EXT-STS:task_state")) or server.get("status") == "BUILD"
 
 
-def _is_followed(operations: Sequence[Told]) -> bool:
+def _is_followed(operations: Sequence[ShownOperation]) -> bool:
     """Return whether the last operation is open: a server fails a moment before its operation."""
     return bool(operations) and operations[0].is_open and not operations[0].facts.get("held")
 

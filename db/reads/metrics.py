@@ -39,7 +39,7 @@ class Metrics:
     audit_finished_at: datetime.datetime | None
 
 
-def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
+def read(connection: sa.Connection, up_since: datetime.datetime) -> Metrics:
     """Count, in 8 statements; services that reported since then and reach their node are up."""
     audit = connection.execute(
         sa.select(_A.started_at, _A.finished_at)
@@ -48,7 +48,7 @@ def read(connection: sa.Connection, heard_since: datetime.datetime) -> Metrics:
         .limit(1)
     ).first()
     alive = _S.deleted_at.is_(None)
-    up = node_health.is_up(heard_since).label("up")
+    up = node_health.is_up(up_since).label("up")
     open_ones = _O.state.in_(OPEN_STATES)
     return Metrics(
         servers=_by(connection, (_S.vm_state,), alive),

@@ -108,9 +108,7 @@ class Clusters:
         self._numbers: dict[str, tuple[Any, ...]] = {}
         self._read_until: datetime.datetime | None = None
 
-    def read(
-        self, connection: sa.Connection, heard_since: datetime.datetime
-    ) -> dict[str, Cluster]:
+    def read(self, connection: sa.Connection, up_since: datetime.datetime) -> dict[str, Cluster]:
         """Return {cluster: sums}, in three statements.
 
         Services that reported since then are up. Capacity is that of hosts that are up, real use
@@ -119,7 +117,7 @@ class Clusters:
         found: dict[str, Cluster] = {}
         self._read_facts(connection)
         service = sa.and_(_D.host == _H.host, _D.binary == COMPUTE)
-        down = _D.forced_down | sa.func.coalesce(_D.last_seen_at < heard_since, sa.true())
+        down = _D.forced_down | sa.func.coalesce(_D.last_seen_at < up_since, sa.true())
         query = sa.select(_H.host, _H.cluster, _D.disabled, down.label("down")).select_from(
             schema.hosts.join(schema.services, service)
         )

@@ -118,16 +118,16 @@ def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
             silent.append(f"{host['hostname']}:{host['port']} ({error})")
         finally:
             opened.release()
-    told = ", ".join(silent)
+    names = ", ".join(silent)
     if found is None:
-        yield _broken(f"It doesn't answer, or refuses the login: {told}.")
+        yield _broken(f"It doesn't answer, or refuses the login: {names}.")
         return
     if silent:
         yield Finding(
             "bus_host_unreachable",
             Level.WARNING,
             "Message bus",
-            f"Not all hosts of transport_url answer, or take the login: {told}.",
+            f"Not all hosts of transport_url answer, or take the login: {names}.",
             "The services use the others. With the majority of its nodes a cluster is lost.",
             ("systemctl restart rabbitmq-server",),
         )

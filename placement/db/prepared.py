@@ -50,9 +50,9 @@ class Statement:
         if any(value and b"\0" in value for value in given):
             # The text would end there.
             return None
-        for tell in connection.dispatch.before_cursor_execute:
+        for listener in connection.dispatch.before_cursor_execute:
             # Listeners for statements are called for prepared statements as well.
-            tell(connection, None, self.text, values, None, False)
+            listener(connection, None, self.text, values, None, False)
         answer = pgconn.exec_prepared(self._name, given)
         if answer.status != pq.ExecStatus.TUPLES_OK or answer.ntuples != 1:
             return None

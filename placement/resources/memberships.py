@@ -17,7 +17,7 @@ class ProviderTraits:
     @operation("resource_providers:traits:list", since="1.6", accept=True)
     def on_get(self, call: Call, uuid: str) -> Answer:
         """List a provider's traits."""
-        return self._told(uuid)
+        return self._traits(uuid)
 
     @operation("resource_providers:traits:update", since="1.6", body=schemas.TRAITS)
     def on_put(self, call: Call, uuid: str) -> Answer:
@@ -36,7 +36,7 @@ class ProviderTraits:
         self.services.database.write(lambda c: memberships.set_traits(c, uuid, (), None))
         return DONE
 
-    def _told(self, uuid: str) -> Answer:
+    def _traits(self, uuid: str) -> Answer:
         row = self.services.database.read(lambda c: providers.find(c, uuid))
         names, modified = self.services.database.read(lambda c: memberships.traits(c, row.id))
         return Answer(

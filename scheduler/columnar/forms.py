@@ -2,7 +2,7 @@
 
 Each is still a plain function of one host, which gives the reason and is called where one host
 changed. A filter may also give its reasons by group, so that the function is called once for all
-hosts that are alike. A test compares all forms with each other.
+hosts of a group. A test compares all forms with each other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Refused = Callable[[HostColumns, RequestSpec], Mask | None]
 #: the reasons of these refused hosts, by group; of the first so many groups only
 ByGroup = Callable[[HostColumns, RequestSpec, Rows, int | None], Iterable[Group]]
 #: the columns that decide the reason: hosts that are equal in all of them have the same one
-Alike = Callable[[HostColumns, RequestSpec], Iterable[Codes]]
+SameReason = Callable[[HostColumns, RequestSpec], Iterable[Codes]]
 Weighed = Callable[[HostColumns, RequestSpec], Floats | None]
 
 
@@ -93,39 +93,43 @@ def counted_together(weighers: Iterable[Weigh]) -> frozenset[str]:
 
 
 def refusing(
-    refused: Refused, *, alike: Alike | None = None, by_group: ByGroup | None = None
+    refused: Refused, *, same_reason: SameReason | None = None, by_group: ByGroup | None = None
 ) -> Callable[[Accept], ColumnarFilter]:
     """Return a decorator that gives a filter a form for all hosts, and its reasons by group."""
 
     def made(accept: Accept) -> ColumnarFilter:
-        return ColumnarFilter(accept, refused, _asking(accept, alike) if alike else by_group)
+        return ColumnarFilter(
+            accept, refused, _by_group(accept, same_reason) if same_reason else by_group
+        )
 
     return made
 
 
-def _asking(accept: Accept, alike: Alike) -> ByGroup:
+def _by_group(accept: Accept, same_reason: SameReason) -> ByGroup:
     """Return reasons by group: that of the first host of each."""
 
     def by_group(
         columns: HostColumns, request: RequestSpec, positions: Rows, most: int | None
     ) -> Iterator[Group]:
-        def said(position: int) -> tuple[str, ...]:
+        def reason(position: int) -> tuple[str, ...]:
             return (accept(columns.host(position), request) or "",)
 
-        codes = joined((column[positions] for column in alike(columns, request)), len(positions))
+        codes = joined(
+            (column[positions] for column in same_reason(columns, request)), len(positions)
+        )
         for among in split(codes, most):
             mine = positions[among]
-            yield Group(mine, functools.partial(said, int(mine[0])))
+            yield Group(mine, functools.partial(reason, int(mine[0])))
 
     return by_group
 
 
-def all_alike(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
+def for_all_hosts(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     """Return that the reason is the same for every host."""
     return ()
 
 
-def alike_in(*facts: Fact[Any]) -> Alike:
+def by_facts(*facts: Fact[Any]) -> SameReason:
     """Return that these facts decide the reason."""
     return lambda columns, request: [columns.codes(fact) for fact in facts]
 
@@ -135,7 +139,9 @@ def weighing(weighed: Weighed) -> Callable[[Weigh], ColumnarWeigher]:
     return lambda weigh: ColumnarWeigher(weigh, weighed)
 
 
-def by(fact: Fact[Any]) -> Callable[[Callable[[Any, RequestSpec], str | None]], ColumnarFilter]:
+def host_fact(
+    fact: Fact[Any],
+) -> Callable[[Callable[[Any, RequestSpec], str | None]], ColumnarFilter]:
     """Return a decorator of a filter of one fact: ``(fact, request) → reason | None``."""
 
     def made(reason: Callable[[Any, RequestSpec], str | None]) -> ColumnarFilter:
@@ -146,6 +152,6 @@ def by(fact: Fact[Any]) -> Callable[[Callable[[Any, RequestSpec], str | None]], 
         def refused(columns: HostColumns, request: RequestSpec) -> Mask:
             return columns.where(fact, lambda value: reason(value, request) is not None)
 
-        return refusing(refused, alike=alike_in(fact))(accept)
+        return refusing(refused, same_reason=by_facts(fact))(accept)
 
     return made

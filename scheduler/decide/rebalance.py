@@ -173,14 +173,16 @@ def _cost(move: Move) -> float:
 
 def _move(draft: HostColumns, server: Movable, source: int, target: int, gain: float) -> Move:
     here, there = root_storage(draft.host(source)), root_storage(draft.host(target))
-    stays = here is not None and here.shared and there is not None and here.name == there.name
+    shares_disk = (
+        here is not None and here.shared and there is not None and here.name == there.name
+    )
     return Move(
         server.request.server_uuid,
         server.name,
         server.host,
         draft.name(target),
         server.request.memory_mib,
-        0 if stays else server.request.disk_gib,
+        0 if shares_disk else server.request.disk_gib,
         gain,
     )
 

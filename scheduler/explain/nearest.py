@@ -83,11 +83,11 @@ def _other_ways(
     columns: HostColumns, request: RequestSpec, works: RequestSpec, filters: Filters
 ) -> Iterator[Way]:
     """Return other changes of the server group that would also do."""
-    told = {change.field for change in regroup.changes(request.group, works.group)}
-    if not told or request.group is None:
+    altered = {change.field for change in regroup.changes(request.group, works.group)}
+    if not altered or request.group is None:
         return
     for name, ways in regroup.WAYS.items():
-        for group in ways(request.group) if name not in told else ():
+        for group in ways(request.group) if name not in altered else ():
             other = dataclasses.replace(works, group=group)
             choice = choose(columns, other, filters, {}, keep=1)
             if choice.ranked:

@@ -102,31 +102,31 @@ class Outcomes:
         create."""
         if request.by_itself:
             return dataclasses.replace(decision, server_uuid=request.server_uuid)
-        told = {
+        refusals = {
             name: [(len(one.hosts), one.first) for one in groups]
             for name, groups in decision.refused.items()
         }
-        refused = self._grouped(told, decision.counts, BRIEF_BYTES)
+        refused = self._grouped(refusals, decision.counts, BRIEF_BYTES)
         return dataclasses.replace(decision, server_uuid=request.server_uuid, refused=refused)
 
     def _kept(self, refused: Mapping[str, Refusals], *, brief: bool = False) -> Reasons:
         most = _BRIEF_HOSTS if brief else self._options.reasons_kept
         counts = {name: len(those) for name, those in refused.items()}
-        told = {name: list(_pending(those, most, brief)) for name, those in refused.items()}
-        return self._grouped(told, counts, BRIEF_BYTES if brief else KEPT_BYTES)
+        refusals = {name: list(_pending(those, most, brief)) for name, those in refused.items()}
+        return self._grouped(refusals, counts, BRIEF_BYTES if brief else KEPT_BYTES)
 
     def _grouped(
-        self, told: Mapping[str, Sequence[_Pending]], counts: Mapping[str, int], size: int
+        self, refusals: Mapping[str, Sequence[_Pending]], counts: Mapping[str, int], size: int
     ) -> Reasons:
         """Return reasons with their hosts, in a limited number of bytes; what a filter with few
         hosts doesn't use is left to the others."""
         kept: Reasons = {}
         room = self._options.reasons_kept
-        for number, name in enumerate(sorted(told, key=lambda name: counts[name])):
-            share = len(told) - number
-            kept[name], hosts, taken = _first(told[name], room // share, size // share)
+        for number, name in enumerate(sorted(refusals, key=lambda name: counts[name])):
+            share = len(refusals) - number
+            kept[name], hosts, taken = _first(refusals[name], room // share, size // share)
             room, size = room - hosts, size - taken
-        return {name: kept[name] for name in told}
+        return {name: kept[name] for name in refusals}
 
 
 def _shortages(hosts: HostColumns, request: RequestSpec, choice: Choice) -> list[Shortage]:
@@ -145,12 +145,12 @@ def _first(groups: Sequence[_Pending], room: int, size: int) -> tuple[_Kept, int
     groups don't use is left to the larger ones."""
     found: dict[tuple[str, ...], Refused] = {}
     hosts = taken = 0
-    for number, (count, told) in enumerate(sorted(groups, key=lambda one: one[0])):
+    for number, (count, render) in enumerate(sorted(groups, key=lambda one: one[0])):
         left = len(groups) - number
         most = min(count, max((room - hosts) // left, 1))
         if hosts >= room or size - taken < _SOME:
             break
-        one, length = _fitting(told(most), max((size - taken) // left, _ENOUGH), size - taken)
+        one, length = _fitting(render(most), max((size - taken) // left, _ENOUGH), size - taken)
         if one is None:
             continue
         found[one.text] = _both(found[one.text], one) if one.text in found else one

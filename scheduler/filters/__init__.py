@@ -57,7 +57,7 @@ def found() -> Mapping[str, Callable[..., str | None]]:
     _follow(known, None, ordered)
     if len(ordered) != len(known):
         lost = sorted(known.keys() - set(ordered))
-        raise ValueError(f"the filters {lost} are after one that does not exist")
+        raise ValueError(f"the filters {lost} are after a filter that does not exist")
     return {name: known[name] for name in ordered}
 
 

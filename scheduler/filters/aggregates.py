@@ -9,12 +9,12 @@ import numpy as np
 
 from common.guest.spec_operators import compiled
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import by, refusing
+from scheduler.columnar.forms import host_fact, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
-from scheduler.hosts.memberships import Memberships, of
+from scheduler.hosts.memberships import Memberships, memberships_of
 
 SCOPE = "aggregate_instance_extra_specs:"
 
@@ -29,7 +29,7 @@ def _asked(request: RequestSpec) -> Iterator[tuple[str, str]]:
 def _otherwise(columns: HostColumns, request: RequestSpec) -> Mask | None:
     refused = None
     for name, wanted in _asked(request):
-        unfit = ~columns.where(of, _saying(name, wanted))
+        unfit = ~columns.where(memberships_of, _saying(name, wanted))
         refused = unfit if refused is None else refused | unfit
     return refused
 
@@ -37,7 +37,7 @@ def _otherwise(columns: HostColumns, request: RequestSpec) -> Mask | None:
 def _saying(name: str, wanted: str) -> Callable[[Memberships], bool]:
     # There are many combinations of aggregates, but few values of one key.
     matches = functools.lru_cache(maxsize=None)(_matching(wanted))
-    return lambda memberships: matches(memberships.said(name))
+    return lambda memberships: matches(memberships.values_of(name))
 
 
 def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
@@ -45,21 +45,21 @@ def _matching(wanted: str) -> Callable[[frozenset[str]], bool]:
     return lambda there: any(map(matches, there))
 
 
-def _as_said(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
+def _same_values(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
     for name, _ in _asked(request):
-        yield columns.each(of, _numbered(name)).astype(np.int64)
+        yield columns.each(memberships_of, _numbered(name)).astype(np.int64)
 
 
 def _numbered(name: str) -> Callable[[Memberships], int]:
     numbers: dict[frozenset[str], int] = {}
-    return lambda memberships: numbers.setdefault(memberships.said(name), len(numbers))
+    return lambda memberships: numbers.setdefault(memberships.values_of(name), len(numbers))
 
 
 @host_filter(
     after="aggregate_multitenancy_isolation",
     words="aggregates that don't offer what the flavor asks",
 )
-@refusing(_otherwise, alike=_as_said)
+@refusing(_otherwise, same_reason=_same_values)
 def aggregate_instance_extra_specs(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose aggregates' metadata doesn't match the flavor's extra specs.
 
@@ -67,7 +67,7 @@ def aggregate_instance_extra_specs(host: Host, request: RequestSpec) -> str | No
     Nova's operators (`>= 5`, `<or> a <or> b`, `<in> x` …).
     """
     for name, wanted in _asked(request):
-        there = host.memberships.said(name)
+        there = host.memberships.values_of(name)
         if not _matching(wanted)(there):
             shown = ", ".join(sorted(there)) or "nothing"
             return f"its aggregates say {shown} of {name}, the flavor asks {wanted}"
@@ -81,7 +81,7 @@ def _image_properties(host: Host) -> frozenset[tuple[str, frozenset[str]]]:
 @host_filter(
     after="aggregate_instance_extra_specs", words="an aggregate that doesn't take such images"
 )
-@by(_image_properties)
+@host_fact(_image_properties)
 def aggregate_image_properties_isolation(
     kept: frozenset[tuple[str, frozenset[str]]], request: RequestSpec
 ) -> str | None:
@@ -99,7 +99,7 @@ def _projects(host: Host) -> frozenset[str]:
 
 
 @host_filter(after="availability_zone", words="an aggregate kept for other projects")
-@by(_projects)
+@host_fact(_projects)
 def aggregate_multitenancy_isolation(projects: frozenset[str], request: RequestSpec) -> str | None:
     """Refuse hosts that aggregates reserve for other projects (`filter_tenant_id…`)."""
     if not projects or request.project_id in projects:

@@ -9,7 +9,7 @@ import numpy as np
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import alike_in, refusing
+from scheduler.columnar.forms import by_facts, refusing
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
@@ -33,7 +33,7 @@ def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="ha_rule", words="not the hardware that is asked for")
-@refusing(_unfit, alike=alike_in(_has))
+@refusing(_unfit, same_reason=by_facts(_has))
 def guest_hardware(host: Host, request: RequestSpec) -> str | None:
     """Refuse hardware that is impossible anywhere, or for this host's guests."""
     found = _asked(request)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from common.messages.facts import HaRule
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import alike_in, refusing
+from scheduler.columnar.forms import by_facts, refusing
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
@@ -36,7 +36,7 @@ def _bound(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="near_host_ip", words="rules of high availability against it")
-@refusing(_bound, alike=alike_in(stands))
+@refusing(_bound, same_reason=by_facts(stands))
 def ha_rule(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes outside of a strict rule that the flavor names or that binds the VM.
 
@@ -58,6 +58,6 @@ def _refusal(there: Stands, request: RequestSpec) -> str | None:
         return None
     vmid = request.vm[1]
     for rule in rules:
-        if vmid in rule.keeps_away:
+        if vmid in rule.repels:
             return f"the strict HA rule {rule.name} binds VM {vmid} to {rule.nodes} other nodes"
     return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.resources import hints
-from scheduler.columnar.forms import alike_in, all_alike, refusing
+from scheduler.columnar.forms import by_facts, for_all_hosts, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
@@ -36,7 +36,7 @@ def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="server_group_anti_affinity", words="no server of the hint same_host")
-@refusing(_others, alike=all_alike)
+@refusing(_others, same_reason=for_all_hosts)
 def same_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have none of the servers of the hint ``same_host``."""
     named = hints.servers(request.hints, hints.SAME_HOST)
@@ -68,7 +68,7 @@ def _how_many(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 
 @host_filter(after="same_host", words="a server of the hint different_host")
-@refusing(_theirs, alike=_how_many)
+@refusing(_theirs, same_reason=_how_many)
 def different_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
@@ -108,7 +108,7 @@ def _is_known(host: Host) -> bool:
 
 
 @host_filter(after="different_host", words="another address than the hint asks")
-@refusing(_far, alike=alike_in(_is_known))
+@refusing(_far, same_reason=by_facts(_is_known))
 def near_host_ip(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts whose address isn't in the network of ``build_near_host_ip`` and ``cidr``."""
     return _outside(host.facts.host_ip, request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import all_alike, by, refusing
+from scheduler.columnar.forms import for_all_hosts, host_fact, refusing
 from scheduler.filters import host_filter
 from scheduler.filters.specs import compiled_version
 from scheduler.hosts.columns import HostColumns, Mask
@@ -34,7 +34,7 @@ def _images(host: Host) -> tuple[str, ...]:
 
 
 @host_filter(after="capabilities", words="not what the image needs")
-@by(_kind)
+@host_fact(_kind)
 def image_properties(kind: tuple[str, str, str], request: RequestSpec) -> str | None:
     """Refuse nodes of another architecture, hypervisor type or version than the image needs."""
     *kinds, version = kind
@@ -68,7 +68,7 @@ def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="image_properties", words="no storage with the image")
-@refusing(_unreached, alike=all_alike)
+@refusing(_unreached, same_reason=for_all_hosts)
 def image_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that can't get the image at all; a server's image never leaves its cluster."""
     home = request.image_home

@@ -6,7 +6,7 @@ import functools
 
 from common.log import logger
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import alike_in, refusing
+from scheduler.columnar.forms import by_facts, refusing
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
@@ -28,7 +28,7 @@ def _unreached(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="network_reach", words="not the VLAN")
-@refusing(_unreached, alike=alike_in(_restricted))
+@refusing(_unreached, same_reason=by_facts(_restricted))
 def vlan_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes whose bridges don't take the VLAN tags of the server's networks."""
     return _missing(_restricted(host), request) if request.vlans else None

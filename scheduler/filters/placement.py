@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import alike_in, all_alike, by, refusing
+from scheduler.columnar.forms import by_facts, for_all_hosts, host_fact, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
@@ -19,7 +19,7 @@ def _zone(host: Host) -> str:
 
 
 @host_filter(after="retry", words="another zone")
-@by(_zone)
+@host_fact(_zone)
 def availability_zone(zone: str, request: RequestSpec) -> str | None:
     """Refuse hosts of another zone than the one asked for."""
     wanted = request.availability_zone
@@ -42,7 +42,7 @@ def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="node_healthy", words="not the host that was asked for")
-@refusing(_others, alike=alike_in(_cluster))
+@refusing(_others, same_reason=by_facts(_cluster))
 def forced_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse all but the host that an administrator forced, and, for a server that moves, hosts
     of other clusters."""
@@ -63,13 +63,13 @@ def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="forced_host", words="an earlier attempt that failed")
-@refusing(_tried, alike=all_alike)
+@refusing(_tried, same_reason=for_all_hosts)
 def retry(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts on which an earlier attempt failed, and the source host of a move."""
     if host.name not in request.ignore_hosts:
         return None
     if request.cluster is not None:
-        return "the server's own host, or one that can't take it"
+        return "the server's own host, or a host that can't take it"
     return "an earlier attempt failed here"
 
 
@@ -93,7 +93,7 @@ def _missing(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 
 @host_filter(after="image_reach", words="not the network")
-@refusing(_unreached, alike=_missing)
+@refusing(_unreached, same_reason=_missing)
 def network_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that lack a bridge, or a vnet, that the server needs."""
     bridges, unready = _bridges(host), host.facts.unready_bridges

@@ -11,7 +11,7 @@ import numpy as np
 
 from common.messages.scheduling import RequestSpec
 from common.resources.server_groups import Policy, taken
-from scheduler.columnar.forms import Refused, all_alike, refusing
+from scheduler.columnar.forms import Refused, for_all_hosts, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
@@ -37,7 +37,7 @@ def _taken(policy: Policy) -> Refused:
 
 
 @host_filter(after="volume_reach", words="no server of the affinity group")
-@refusing(_taken(Policy.AFFINITY), alike=all_alike)
+@refusing(_taken(Policy.AFFINITY), same_reason=for_all_hosts)
 def server_group_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts other than that of the group's servers."""
     return _refused(host, request, Policy.AFFINITY)
@@ -52,7 +52,7 @@ def _members(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 
 @host_filter(after="server_group_affinity", words="enough servers of the anti-affinity group")
-@refusing(_taken(Policy.ANTI_AFFINITY), alike=_members)
+@refusing(_taken(Policy.ANTI_AFFINITY), same_reason=_members)
 def server_group_anti_affinity(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have as many of the group's servers as its rule allows."""
     return _refused(host, request, Policy.ANTI_AFFINITY)

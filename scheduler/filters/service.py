@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
-from scheduler.columnar.forms import all_alike, by, refusing
+from scheduler.columnar.forms import for_all_hosts, host_fact, refusing
 from scheduler.columnar.reasons import Group, constant
 from scheduler.filters import host_filter
 from scheduler.hosts.columns import HostColumns, Mask
@@ -42,11 +42,11 @@ def _why_silent(
     for chosen, text in ((forced, _FORCED), (~forced & never, _NEVER)):
         if chosen.any():
             yield Group(positions[chosen], constant(text))
-    heard = positions[~forced & ~never]
-    if len(heard):
+    overdue = positions[~forced & ~never]
+    if len(overdue):
         # Rounded to even, as when a sentence is formatted.
-        seconds = np.rint(columns.silent[heard]).astype(np.int64)
-        yield Group(heard, lambda: _SILENT, (seconds,))
+        seconds = np.rint(columns.silent[overdue]).astype(np.int64)
+        yield Group(overdue, lambda: _SILENT, (seconds,))
 
 
 @host_filter(after=None, words="an agent that is silent")
@@ -72,7 +72,7 @@ def _disabled(columns: HostColumns, request: RequestSpec) -> Mask:
 
 
 @host_filter(after="service_up", words="a service that is disabled")
-@refusing(_disabled, alike=all_alike)
+@refusing(_disabled, same_reason=for_all_hosts)
 def service_enabled(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that an administrator disabled, or that are marked so in placement."""
     disabled = host.disabled or DISABLED_TRAIT in host.traits
@@ -84,7 +84,7 @@ def _health(host: Host) -> str | None:
 
 
 @host_filter(after="service_enabled", words="a node that is not healthy")
-@by(_health)
+@host_fact(_health)
 def node_healthy(health: str | None, request: RequestSpec) -> str | None:
     """Refuse nodes that are offline, without quorum or lacking privileges."""
     return health

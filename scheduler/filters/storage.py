@@ -203,7 +203,7 @@ def _by_way(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 
 @host_filter(after="vlan_reach", words="no way from the image to a disk")
-@refusing(_no_way, alike=_by_way)
+@refusing(_no_way, same_reason=_by_way)
 def disk_way(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes without a way from the image to a disk, or without one to a config drive.
 

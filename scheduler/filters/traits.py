@@ -28,7 +28,7 @@ def _unfit(columns: HostColumns, request: RequestSpec) -> Mask | None:
 
 
 @host_filter(after="resources", words="not the traits")
-@refusing(_unfit, alike=lambda columns, request: [columns.trait_codes])
+@refusing(_unfit, same_reason=lambda columns, request: [columns.trait_codes])
 def traits(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that lack a required trait or have a forbidden one."""
     needed = needs(request)
@@ -99,7 +99,7 @@ def _of_capabilities(columns: HostColumns, request: RequestSpec) -> Iterable[Cod
 
 
 @host_filter(after="traits", words="other capabilities than the flavor asks")
-@refusing(_incapable, alike=_of_capabilities)
+@refusing(_incapable, same_reason=_of_capabilities)
 def capabilities(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that don't match the extra specs ``capabilities:…``."""
     for name, wanted, have in _asked(request):

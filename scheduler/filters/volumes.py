@@ -52,7 +52,7 @@ def _by_reach(columns: HostColumns, request: RequestSpec) -> Iterable[Codes]:
 
 
 @host_filter(after="storage_room", words="no storage for its volumes")
-@refusing(_unreached, alike=_by_reach)
+@refusing(_unreached, same_reason=_by_reach)
 def volume_reach(host: Host, request: RequestSpec) -> str | None:
     """Refuse nodes that don't reach a server's volumes, or where these can't be made.
 

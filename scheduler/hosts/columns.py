@@ -273,8 +273,8 @@ class HostColumns:
     def fill_up(self, resource_class: str, amounts: Amounts) -> None:
         """Set capacity and usage of the hosts of a ``draft`` that placement omits: exhausted."""
         usage = self._usages[resource_class]
-        untold = usage.capacity == 0
-        usage.capacity[untold] = usage.used[untold] = amounts[untold]
+        unreported = usage.capacity == 0
+        usage.capacity[unreported] = usage.used[unreported] = amounts[unreported]
 
     def fill(self, position: int, resource_class: str, amount: int) -> None:
         """Set capacity and usage of one host of a ``draft`` if placement omits it: exhausted."""

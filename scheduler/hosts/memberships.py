@@ -41,7 +41,7 @@ class Memberships:
                 found[name] = found.get(name, frozenset()) | parts
         return found
 
-    def said(self, name: str) -> frozenset[str]:
+    def values_of(self, name: str) -> frozenset[str]:
         """Return the values of one key."""
         return self.metadata.get(name, frozenset())
 
@@ -89,7 +89,7 @@ class _Member(Protocol):
     def memberships(self) -> Memberships: ...
 
 
-def of(host: _Member) -> Memberships:
+def memberships_of(host: _Member) -> Memberships:
     """Return a host's memberships: a fact for filters."""
     return host.memberships
 

@@ -39,11 +39,11 @@ class HostTable:
     def __init__(
         self,
         timer: Callable[[], float] = time.monotonic,
-        heard_for: Callable[[], float] = lambda: np.inf,
+        bus_up_seconds: Callable[[], float] = lambda: np.inf,
     ) -> None:
-        """``heard_for`` returns for how many seconds messages could be received without a gap: no
-        agent counts as silent for longer."""
-        self._heard_for = heard_for
+        """``bus_up_seconds`` returns for how many seconds messages could be received without a
+        gap: no agent counts as silent for longer."""
+        self._bus_up_seconds = bus_up_seconds
         self._timer, self._made_at = timer, timer()
         self._lock = threading.Lock()
         self._states = HostStates([])
@@ -64,8 +64,8 @@ class HostTable:
     @property
     def knows_hosts(self) -> bool:
         """Whether hosts were reported, or it is long enough ago that there are none."""
-        told = bool(self._news) or len(self._states) > 0
-        return told or self._timer() - self._made_at > FIRST_NEWS_SECONDS
+        is_ready = bool(self._news) or len(self._states) > 0
+        return is_ready or self._timer() - self._made_at > FIRST_NEWS_SECONDS
 
     def update_aggregates(self, settings: AllAggregates) -> None:
         """Store the conductor's aggregates; messages that were overtaken are ignored."""
@@ -140,7 +140,7 @@ class HostTable:
         return HostColumns(
             states,
             np.arange(len(states)),
-            np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._heard_for())),
+            np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._bus_up_seconds())),
             failures,
             {},
             [NO_TRAITS] * len(states),

@@ -277,11 +277,11 @@ def _wanted(call: Call, task: Task) -> bool:
         or (call.get("since") and task.starttime < int(call.get("since")))
         or (call.get("until") and task.starttime > int(call.get("until")))
         or (call.flag("errors") and not failed)
-        or (wanted_status and _status_word(task) not in wanted_status.split(","))
+        or (wanted_status and _status_text(task) not in wanted_status.split(","))
     )
 
 
-def _status_word(task: Task) -> str:
+def _status_text(task: Task) -> str:
     if task.exitstatus == "OK":
         return "ok"
     if task.exitstatus.startswith("WARNINGS"):

@@ -93,18 +93,18 @@ def _storages(call: Call) -> list[dict[str, Any]]:
         for node in cluster.nodes.values():
             if not storage.on(node.name) or storage.disabled:
                 continue
-            told = node.up and not cluster.offline(storage.id, node.name)
+            is_known = node.up and not cluster.offline(storage.id, node.name)
             entry: dict[str, Any] = {
                 "content": ",".join(storage.content),
                 "id": f"storage/{node.name}/{storage.id}",
                 "node": node.name,
                 "plugintype": storage.type,
                 "shared": int(storage.shared),
-                "status": "available" if told else "unknown",
+                "status": "available" if is_known else "unknown",
                 "storage": storage.id,
                 "type": "storage",
             }
-            if told:
+            if is_known:
                 entry["disk"] = cluster.used(storage, node.name)
                 entry["maxdisk"] = storage.capacity
             shown.append(entry)

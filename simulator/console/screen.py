@@ -82,11 +82,11 @@ class _Screen:
                 count = int.from_bytes(self._visitor.exactly(4), "big", signed=True)
                 self._visitor.exactly(abs(count))
             elif kind in _SIZES:
-                self._heard(kind, self._visitor.exactly(_SIZES[kind]))
+                self._on_message(kind, self._visitor.exactly(_SIZES[kind]))
             else:
                 return
 
-    def _heard(self, kind: int, content: bytes) -> None:
+    def _on_message(self, kind: int, content: bytes) -> None:
         if kind == _SET_FORMAT:
             self._format = struct.unpack(_FORMAT_STRUCT, content[3:])
         elif kind == _REQUEST:

@@ -106,8 +106,8 @@ def changes_card(vm: Vm, name: str, value: str) -> bool:
 def refuse(vm: Vm, problems: dict[str, str]) -> None:
     """Raise a 400 that names each option that could not be changed."""
 
-    def told(name: str, text: str) -> str:
+    def problem(name: str, text: str) -> str:
         return f"hotplug problem - {text}" if vm.running else f"{_NOT_APPLIED} {name} : {text}"
 
     if problems:
-        raise parameter_errors({name: told(name, text) for name, text in problems.items()})
+        raise parameter_errors({name: problem(name, text) for name, text in problems.items()})

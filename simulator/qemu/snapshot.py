@@ -225,13 +225,13 @@ def _rollback(call: Call, job: Job) -> Work:
     for drive, volume in found:
         volume_snapshots.restore(cluster, drive, volume, name)
     used = {one.file for one, _ in found}
-    stays = {
+    retained = {
         key: text
         for key, text in vm.config.items()
         if key == "description" or (key.startswith("unused") and text not in used)
     }
     lost = [one for one, _ in _disks_of(cluster, vm.config, vm.node)]
-    cluster.edit(vm).config = {**snapshot.config, **stays, "parent": name}
+    cluster.edit(vm).config = {**snapshot.config, **retained, "parent": name}
     _leave_unused(vm.config, lost)
     vm.pending, vm.pending_delete, vm.pending_force = {}, [], []
     if snapshot.vmstate or call.flag("start"):

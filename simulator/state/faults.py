@@ -38,15 +38,15 @@ ENVIRONMENT = frozenset(
     }
 )
 LEAKS = {
-    "L1": "create: no worker could be started; the config with `lock: create` stays",
-    "L2": "create: adding to the pool fails; the config goes, the disks stay",
+    "L1": "create: no worker could be started; the config with `lock: create` remains",
+    "L2": "create: adding to the pool fails; the config is deleted, the disks remain",
     "L3": "create: a disk fails and freeing the others fails too: orphan volumes",
     "L4": "create or clone: the worker is killed; locked config and volumes stay",
     "L5": "create with start=1: the start fails, the create ends OK",
     "L6": "clone to another node: the pool fails after the rename; config without disks",
-    "L7": "destroy: a disk can't be removed; a warning, and the config goes",
-    "L8": "suspend to disk: the memory can't be saved; the lock `suspending` stays",
-    "L9": "resume from disk: the memory can't be removed; the VM runs, lock `suspended` stays",
+    "L7": "destroy: a disk can't be removed; a warning, and the config is deleted",
+    "L8": "suspend to disk: the memory can't be saved; the lock `suspending` remains",
+    "L9": "resume from disk: the memory can't be removed; the VM runs, lock `suspended` remains",
 }
 
 

@@ -286,11 +286,11 @@ from pathlib import Path
 import db.migrate
 from tests.fixtures import databases
 from tests.functional.conductor.harness import World
-from tests.functional.conductor.telling import Bus, tell
+from tests.functional.conductor.notification_bus import Bus, send_notifications
 
 databases.create = db.migrate.upgrade
 world = World(Path(sys.argv[1]))
-sender = tell(world.conductor, Bus())
+sender = send_notifications(world.conductor, Bus())
 world.conductor.store.recorders[0]._wake = lambda: os.kill(os.getpid(), signal.SIGKILL)
 world.create()
 """

@@ -53,7 +53,7 @@ def _networks(*, uuid: Schema, tag: bool) -> Schema:
     return {"type": "array", "items": record(properties | ({"tag": types.TAG} if tag else {}))}
 
 
-def _or_word(networks: Schema) -> Schema:
+def _or_auto_or_none(networks: Schema) -> Schema:
     return {"oneOf": [networks, {"type": "string", "enum": ["none", "auto"]}]}
 
 
@@ -121,11 +121,11 @@ def _server(schema: Schema, **properties: Schema | None) -> Schema:
 _219 = _server(_CREATE, description=types.DESCRIPTION)
 _232 = _server(_219, networks=_TAGGED_NETWORKS, block_device_mapping_v2=_devices(_TAGGED_DEVICE))
 _233 = _server(_219, networks=_TAGGED_NETWORKS)
-_237 = _server(_233, networks=_or_word(_networks(uuid=types.UUID, tag=False)))
+_237 = _server(_233, networks=_or_auto_or_none(_networks(uuid=types.UUID, tag=False)))
 _237["properties"]["server"]["required"].append("networks")
 _242 = _server(
     _237,
-    networks=_or_word(_networks(uuid=types.UUID, tag=True)),
+    networks=_or_auto_or_none(_networks(uuid=types.UUID, tag=True)),
     block_device_mapping_v2=_devices(_TAGGED_DEVICE),
 )
 _252 = _server(_242, tags={"type": "array", "items": types.TAG, "maxItems": types.MAX_TAGS})

@@ -255,7 +255,7 @@ class _Download:
                 pace.progressed(size - seen, now)
                 seen = size
                 why = "it took too long." if now >= end else ""
-                why = why or ("it is too slow." if now >= pace.deadline else self._tell())
+                why = why or ("it is too slow." if now >= pace.deadline else self._renew())
                 if why:
                     watch.give_up(why)
                     return
@@ -271,7 +271,7 @@ class _Download:
             over.set()
             thread.join()
 
-    def _tell(self) -> str:
+    def _renew(self) -> str:
         """Report to the conductor that the download continues; return why it must stop, or ""."""
         try:
             self._conductor.renew_image_download(self._ctxt, self._found.id, self._task_id)

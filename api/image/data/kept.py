@@ -45,9 +45,9 @@ class Kept:
         part = spool.find(found.id) if spool and found.status in _WITH_DATA else None
         if part is None or call.request is None:
             raise Forbidden(
-                f"The data of image {found.id} can't be downloaded here: clusters don't give "
-                "images back, and this host keeps no upload of it. Operators have uploads kept by "
-                "[images] keep_data."
+                f"The data of image {found.id} can't be downloaded here: clusters don't "
+                "return images, and this host has no copy of the upload. Operators can retain "
+                "uploads with [images] keep_data."
             )
         part.closed = self._shares.take(call.ctxt.project_id)
         size = part.size

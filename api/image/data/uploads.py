@@ -61,7 +61,7 @@ class Uploads:
         options = conf.images
         self.fetch_url = options.fetch_url.rstrip("/")
         self.wait_seconds = float(options.upload_wait_seconds)
-        self.keeps = bool(options.keep_data)
+        self.retains = bool(options.keep_data)
         self.engine = engine
         self.shares = Shares(PLACES, "uploads")
         self.limits = quotas.of_images(conf)
@@ -132,14 +132,14 @@ class Uploads:
 
     def _needed(self, image_ids: Collection[str]) -> Collection[str]:
         with reading(self.engine) as connection:
-            return images.being_stored(connection, image_ids, kept=self.keeps)
+            return images.being_stored(connection, image_ids, kept=self.retains)
 
 
 class ImageFile(Kept):
     """The data of an image."""
 
     def __init__(self, store: Store, uploads: Uploads) -> None:
-        super().__init__(store, lambda: uploads.spool if uploads.keeps else None)
+        super().__init__(store, lambda: uploads.spool if uploads.retains else None)
         self._uploads = uploads
 
     @operation(asks=("upload_image",), status=204)

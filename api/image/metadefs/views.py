@@ -31,7 +31,7 @@ def brief(found: Namespace) -> dict[str, Any]:
         "schema": "/v2/schemas/metadefs/namespace",
     }
     types = [association(one) for one in found.of("resource_type")]
-    return _said(shown) | ({"resource_type_associations": types} if types else {})
+    return _without_nulls(shown) | ({"resource_type_associations": types} if types else {})
 
 
 def whole(found: Namespace, prefix: str = "") -> dict[str, Any]:
@@ -48,17 +48,17 @@ def whole(found: Namespace, prefix: str = "") -> dict[str, Any]:
 
 def association(found: Item) -> dict[str, Any]:
     """Return an associated resource type."""
-    return {"name": found.name, **_said(found.body), **_times(found)}
+    return {"name": found.name, **_without_nulls(found.body), **_times(found)}
 
 
 def metadef_property(found: Item) -> dict[str, Any]:
     """Return a property by itself."""
-    return {"name": found.name, **_said(found.body)}
+    return {"name": found.name, **_without_nulls(found.body)}
 
 
 def all_properties(found: Namespace) -> dict[str, Any]:
     """Return the properties of a namespace by name."""
-    return {one.name: _said(one.body) for one in found.of("property")}
+    return {one.name: _without_nulls(one.body) for one in found.of("property")}
 
 
 def metadef_object(namespace: str, found: Item) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def metadef_object(namespace: str, found: Item) -> dict[str, Any]:
         "name": found.name,
         "required": [],
         "properties": {},
-        **_said(found.body),
+        **_without_nulls(found.body),
         **_times(found),
         "self": href(namespace, "objects", found.name),
         "schema": "/v2/schemas/metadefs/object",
@@ -101,5 +101,5 @@ def _times(found: Namespace | Item) -> dict[str, str | None]:
     return {"created_at": iso(found.created_at), "updated_at": iso(found.updated_at)}
 
 
-def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}

@@ -17,7 +17,7 @@ _APPLY = "pvesh set /nodes/{}/network"
 def alike(facts: Facts) -> Iterator[Finding]:
     """Yield bridges that only some nodes have, or whose VLANs or MTU differ."""
     bridges = _bridges(facts)
-    nodes = _told(facts)
+    nodes = _readable_nodes(facts)
     for name, by_node in sorted(bridges.items()):
         lack = [node for node in nodes if node not in by_node]
         if lack:
@@ -59,12 +59,12 @@ def _differ(
     values = {node: value(one) for node, one in sorted(by_node.items())}
     if len(set(values.values())) < 2:
         return
-    told = ", ".join(f"{node}: {text}" for node, text in values.items())
+    each = ", ".join(f"{node}: {text}" for node, text in values.items())
     yield Finding(
         code,
         Level.WARNING,
         f"Cluster {facts.name}",
-        f"Bridge {name} has different {what}: {told}.",
+        f"Bridge {name} has different {what}: {each}.",
         "A server that moves loses its network, or a part of its packets.",
         (f"pvesh get /nodes/{min(values)}/network/{name}",),
     )
@@ -111,7 +111,7 @@ def migration(facts: Facts) -> Iterator[Finding]:
         return
     network = ipaddress.ip_network(text, strict=False)
     have = {node for node, one in _networks(facts) if _address_in(one, network)}
-    lack = [name for name in _told(facts) if name not in have]
+    lack = [name for name in _readable_nodes(facts) if name not in have]
     if lack:
         yield Finding(
             "migration_network",
@@ -137,7 +137,7 @@ def zones(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _told(facts: Facts) -> list[str]:
+def _readable_nodes(facts: Facts) -> list[str]:
     """Return the nodes whose interfaces could be read."""
     nodes = (node.name for node in facts.online if node.name in facts.details)
     return [name for name in nodes if facts.details[name].networks]

@@ -113,12 +113,12 @@ def versions(facts: Facts) -> Iterator[Finding]:
                 (f"pve{major}to{major + 1} --full",),
             )
     if len(set(map(_release, known.values()))) > 1:
-        told = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
+        releases = ", ".join(f"{name} has {text}" for name, text in sorted(known.items()))
         yield Finding(
             "versions_differ",
             Level.WARNING,
             f"Cluster {facts.name}",
-            f"Its nodes have different releases: {told}.",
+            f"Its nodes have different releases: {releases}.",
             "Running servers move from an older release to a newer one, but not back.",
             ("apt update && apt dist-upgrade",),
         )
@@ -164,7 +164,7 @@ def daemons(facts: Facts) -> Iterator[Finding]:
                 "clock_unkept",
                 Level.WARNING,
                 f"Node {name}",
-                f"None of {', '.join(_CLOCKS)} runs: nothing keeps its clock.",
+                f"None of {', '.join(_CLOCKS)} runs: its clock is not synchronized.",
                 "Tasks and leases are judged by time, and so are certificates and tickets.",
                 ("apt install chrony",),
             )
@@ -207,7 +207,7 @@ def serving(facts: Facts) -> Iterator[Finding]:
                 "node_in_maintenance",
                 Level.WARNING,
                 f"Node {node.name}",
-                "High availability has it in maintenance.",
+                "The HA manager reports it in maintenance.",
                 "Nothing is built there until that ends.",
                 (f"ha-manager crm-command node-maintenance disable {node.name}",),
             )
@@ -251,8 +251,8 @@ def processors(facts: Facts) -> Iterator[Finding]:
 
 def _common_flags(facts: Facts) -> set[str]:
     """Return the flags that all processors with known flags have in common."""
-    told = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
-    return set.intersection(*told) if told else set()
+    known = [set(node.detail.cpu_flags) for node in facts.online if node.detail.cpu_flags]
+    return set.intersection(*known) if known else set()
 
 
 def _best(flags: set[str]) -> str:

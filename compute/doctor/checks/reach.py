@@ -66,7 +66,7 @@ def one_cluster(facts: Facts) -> Iterator[Finding]:
     """Yield that the addresses belong to different clusters."""
     seen = {one.members for one in facts.endpoints if one.members}
     if len(seen) > 1:
-        told = "; ".join(
+        each = "; ".join(
             f"{one.name} has {', '.join(sorted(one.members))}"
             for one in facts.endpoints
             if one.members
@@ -75,7 +75,7 @@ def one_cluster(facts: Facts) -> Iterator[Finding]:
             "endpoints_differ",
             Level.BROKEN,
             f"Cluster {facts.name}",
-            f"Its endpoints belong to different clusters: {told}.",
+            f"Its endpoints belong to different clusters: {each}.",
             "VMs of one would be looked for in the other. Each cluster has a group of its own.",
             (f"# [proxmox:{facts.name}] endpoints = {_alike(facts)}",),
         )

@@ -34,14 +34,14 @@ def active(facts: Facts) -> Iterator[Finding]:
 
 def room(facts: Facts) -> Iterator[Finding]:
     """Yield storages that are nearly full; a shared one once."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in facts.online:
         for one in _used(node):
             if not one.active or not one.total or one.available >= one.total * LEAST_FREE:
                 continue
-            if one.shared and one.name in told:
+            if one.shared and one.name in reported:
                 continue
-            told.add(one.name)
+            reported.add(one.name)
             where = f"Cluster {facts.name}" if one.shared else f"Node {node.name}"
             yield Finding(
                 "storage_full",
@@ -141,13 +141,13 @@ def config_drives(facts: Facts) -> Iterator[Finding]:
 
 def features(facts: Facts) -> Iterator[Finding]:
     """Yield storages for root disks that know no snapshots or no clones."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for node in facts.online:
         one = chosen(node, facts.settings.vm_storage, "images")
         lacks = [] if one is None else _lacks(one)
-        if one is None or one.name in told or not lacks:
+        if one is None or one.name in reported or not lacks:
             continue
-        told.add(one.name)
+        reported.add(one.name)
         yield Finding(
             "storage_lacks_features",
             Level.WARNING,

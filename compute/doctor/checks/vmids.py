@@ -45,7 +45,7 @@ def locks(facts: Facts) -> Iterator[Finding]:
                 Level.WARNING,
                 f"Node {vm.node}",
                 f"VM {vm.vmid} has the lock '{vm.lock}'. If no task of it runs, it is stuck.",
-                "Nobody but root can change or remove the VM, and its VMID stays quarantined.",
+                "Only root can change or remove the VM; until then its VMID is quarantined.",
                 (f"qm unlock {vm.vmid}",),
             )
 

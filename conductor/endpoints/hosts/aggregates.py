@@ -144,10 +144,10 @@ class Notifier:
             version = reads.version(connection)
             known = reads.list_aggregates(connection)
             settings = registry.host_settings(connection)
-        told = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
+        facts = tuple(AggregateFacts(a.uuid, a.name, a.metadata, a.hosts) for a in known)
         everything = AllAggregates(
             version,
-            told,
+            facts,
             tuple(host for host, _, _ in settings),
             tuple(host for host, disabled, _ in settings if disabled),
             tuple(host for host, _, forced_down in settings if forced_down),

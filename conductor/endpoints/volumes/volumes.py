@@ -152,8 +152,10 @@ class VolumeEndpoint:
                 raise Conflict(f"Volume {row.id} is {row.status}: an operation is under way.")
             attached = attachments.of_volume(connection, row.id) is not None
             if attached != (status == VolumeStatus.IN_USE) and status != VolumeStatus.ERROR:
-                has = "has it" if attached else "has it not"
-                raise Invalid(f"Invalid volume: it can't be {status}: a server {has}.")
+                is_attached = "is attached" if attached else "is not attached"
+                raise Invalid(
+                    f"Invalid volume: status {status} can't be set: it {is_attached} to a server."
+                )
             # What offered it to another project counts no more.
             transfers.end_of(connection, row.id)
             volumes.change(connection, row.id, status=status, previous_status=None)

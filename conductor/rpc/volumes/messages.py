@@ -11,4 +11,4 @@ class VolumeMessageRpc(Protocol):
     """Messages about volumes."""
 
     def delete_volume_message(self, ctxt: RequestContext, operation_id: int) -> None:
-        """Have the message of a failed operation be shown no more."""
+        """Hide the message of a failed operation."""

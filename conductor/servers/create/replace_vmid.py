@@ -23,7 +23,7 @@ def exhausted(failure: Failure, error: BandExhausted) -> Failure:
     return dataclasses.replace(
         failure,
         category=Category.CONFIGURATION,
-        message=f"{error.message} The last one that was tried: {failure.message}",
+        message=f"{error.message} The failure with the last VMID: {failure.message}",
         remedy=WIDER,
         verdict=Verdict.OTHER_CLUSTER.value,
     )

@@ -107,7 +107,7 @@ class Placing:
             self._cloud.placement.release(server.uuid)
             claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
             alternates = decision.alternates
-        raise Unavailable("Every host was given to another server meanwhile.")
+        raise Unavailable("Every suitable host was claimed by another server first.")
 
     def place_many(self, builds: Sequence[Moved], *, go_on: bool = True) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.

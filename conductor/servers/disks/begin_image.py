@@ -8,7 +8,6 @@ from common import ids
 from common.context import RequestContext
 from common.guest.hardware import ROOT_BUS
 from common.messages.commands import Copy
-from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -17,7 +16,6 @@ from conductor.rpc.servers.servers import NewServerImage
 from conductor.servers.disks import volume_image
 from conductor.store.hosts import registry
 from conductor.store.images import server_images
-from conductor.store.ledger import transitions
 from conductor.store.quotas import image_quotas, quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
@@ -85,16 +83,7 @@ def _accept(
         backup_type=asked.backup_type or "",
         rotation=asked.rotation,
     )
-    operation = start.begin(connection, cloud, ctxt, server, action, plan)
-    transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState(server.vm_state),
-        task_state=ACTIONS[action].walk[0],
-        takes_over=True,
-    )
-    return image_id, operation, ()
+    return image_id, start.take(connection, cloud, ctxt, server, action, plan)[0], ()
 
 
 def _insert(

@@ -10,20 +10,16 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError
 from common.guest.asked import CannotError
 from common.guest.hardware import ROOT_BUS, Hardware, read, with_root_bus
-from common.resources import locks
-from common.resources.states import ACTIONS, ResourceType, VmState
 from common.resources.volumes import VolumeStatus
 from conductor.cloud import Cloud
-from conductor.engine import start
-from conductor.engine.access import check_state, scope
+from conductor.engine import access, start
+from conductor.engine.access import scope
 from conductor.images import image_source
 from conductor.plans import Place, RebuildPlan, SwapParams
 from conductor.rpc.servers.servers import RebuildServer
 from conductor.servers.disks import root_volume
 from conductor.servers.move import destination
 from conductor.store.hosts import registry
-from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
@@ -56,8 +52,7 @@ class RebuildAcceptance:
         server = servers.alive(connection, uuid, scope(ctxt))
         has = hardware_of(server, server.image_properties)
         require_no_tpm(server, has, "rebuild")
-        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        check_state(server, "rebuild")
+        access.require_free(ctxt, server, "rebuild")
         properties = with_root_bus(request.image_properties, server.image_properties.get(ROOT_BUS))
         _check_hardware(server, has, properties)
         if not server.volume_backed:
@@ -78,26 +73,9 @@ class RebuildAcceptance:
             was=server.vm_state,
             former={name: getattr(server, name) for name in MADE_OF},
         )
-        resource = (ResourceType.SERVER, server.uuid)
-        item = start.new(
-            self._cloud,
-            "rebuild",
-            resource,
-            server.project_id,
-            plan,
-            params=SwapParams(admin_password=request.admin_password, files=request.files),
-        )
-        operation = ledger.insert(connection, ctxt, [item])[0]
-        transitions.move(
-            connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState(server.vm_state),
-            task_state=ACTIONS["rebuild"].walk[0],
-            takes_over=True,
-            **changes,
-        )
-        return operation
+        params = SwapParams(admin_password=request.admin_password, files=request.files)
+        which = (self._cloud, ctxt, server, "rebuild", plan)
+        return start.take(connection, *which, params=params, **changes)[0]
 
 
 def _root(connection: Transaction, server: Server, request: RebuildServer) -> RebuildPlan:
@@ -160,5 +138,5 @@ def _check_hardware(
         raise Invalid(NUMA_CHANGED)
     if (new.uefi, new.secure_boot, new.tpm) != (has.uefi, has.secure_boot, has.tpm):
         raise Invalid(
-            "The image would change the firmware or the TPM, which a server keeps for its life."
+            "The image would change the firmware or the TPM, which can't change after the create."
         )

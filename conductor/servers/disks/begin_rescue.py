@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from common.context import RequestContext
 from common.errors import Conflict
-from common.resources import locks
-from common.resources.states import ACTIONS, ResourceType, VmState
 from conductor.cloud import Cloud
-from conductor.engine import start
-from conductor.engine.access import check_state, scope
+from conductor.engine import access, start
+from conductor.engine.access import scope
 from conductor.images import image_source
 from conductor.plans import RescuePlan, SwapParams
 from conductor.servers.disks.begin_rebuild import hardware_of, here, require_in_use, require_no_tpm
-from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.records import Operation
 from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
@@ -34,31 +30,14 @@ class RescueAcceptance:
         def work(connection: Transaction) -> Operation:
             server = servers.alive(connection, server_uuid, scope(ctxt))
             require_no_tpm(server, hardware_of(server, server.image_properties), "rescue")
-            locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-            check_state(server, "rescue")
+            access.require_free(ctxt, server, "rescue")
             require_in_use(attachments.of_server(connection, server.uuid), Conflict)
             image_source.require_copied_on(connection, image_id, server)
             # A migration that was still open when the server became ERROR.
             migrations.end_open(connection, server.uuid)
             plan = RescuePlan(here(connection, server), was=server.vm_state, image_id=image_id)
-            resource = (ResourceType.SERVER, server.uuid)
-            item = start.new(
-                self._cloud,
-                "rescue",
-                resource,
-                server.project_id,
-                plan,
-                params=SwapParams(admin_password=admin_password),
-            )
-            operation = ledger.insert(connection, ctxt, [item])[0]
-            transitions.move(
-                connection,
-                server,
-                operation_id=operation.id,
-                vm_state=VmState(server.vm_state),
-                task_state=ACTIONS["rescue"].walk[0],
-                takes_over=True,
-            )
-            return operation
+            params = SwapParams(admin_password=admin_password)
+            which = (self._cloud, ctxt, server, "rescue", plan)
+            return start.take(connection, *which, params=params)[0]
 
         return self._cloud.store.run(work)

@@ -26,7 +26,7 @@ from conductor.images import image_source
 from conductor.plans import RebuildPlan, SwapPlan
 from conductor.servers.disks.root_volume import MAKE, SETTLE, SWAP, RootVolume
 from conductor.servers.disks.swapping import Swapping
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Transaction
 
@@ -186,13 +186,7 @@ class RebuildFlow(Swapping):
         stage: str,
         shown: TaskState,
     ) -> Task:
-        moved = transitions.move(
-            connection,
-            task.server,
-            operation_id=task.operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=shown,
-        )
+        moved = close.show(connection, task, shown)
         leases.advance(connection, task.operation, plan, stage, self._cloud.name)
         operation = dataclasses.replace(task.operation, plan=plan, stage=stage)
         return dataclasses.replace(task, operation=operation, server=moved)
@@ -244,16 +238,16 @@ class RebuildFlow(Swapping):
         def work(connection: Transaction) -> None:
             if failure is not None:
                 ledger.record_failure(connection, operation, failure)
-            transitions.move(
+            close.settle(
                 connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=VmState.STOPPED if stopped else VmState.ACTIVE,
-                task_state=None,
+                task,
+                VmState.STOPPED if stopped else VmState.ACTIVE,
                 power_state=seen,
                 launched_at=clock.utcnow(),
             )
-            message = None if failure is None else f"The old disk stays: {failure.message}"
+            message = (
+                None if failure is None else f"The old disk was not removed: {failure.message}"
+            )
             ledger.close(connection, operation.id, OperationState.DONE, message)
 
         self._cloud.store.run(work)

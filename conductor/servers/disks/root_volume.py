@@ -161,7 +161,7 @@ class RootVolume:
         return task
 
     def end_failed(self, connection: Transaction, task: Task) -> None:
-        """Have the volume be as it was."""
+        """Set the volume to its previous status."""
         content = _content(task)
         row = None if content is None else volumes.held(connection, content.volume_id)
         if row is not None and row.status == VolumeStatus.DOWNLOADING:

@@ -13,7 +13,7 @@ from common.log import logger
 from common.messages.commands import Copy
 from common.messages.reports import Category, Copied, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
-from common.resources.states import ACTIONS, OperationState, VmState
+from common.resources.states import ACTIONS, OperationState
 from conductor.cloud import Cloud, failure_of, placed
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
@@ -21,7 +21,7 @@ from conductor.images import remove_image
 from conductor.plans import ImagePlan
 from conductor.store.hosts import registry
 from conductor.store.images import server_images, uploads
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
@@ -70,13 +70,7 @@ class ServerImageFlow:
             plan.with_fields(storage=facts.vm_storage),
             target=dataclasses.replace(target, vmid=vmid),
         )
-        moved = transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=ACTIONS[operation.action].walk[-1],
-        )
+        moved = close.show(connection, task, ACTIONS[operation.action].walk[-1])
         leases.advance(connection, operation, plan, "copy", self._cloud.name)
         # After both were compared and set: another conductor may have gone on already.
         server_images.save(connection, operation.ordered(Copy).image_id, home, vmid)
@@ -158,14 +152,8 @@ class ServerImageFlow:
 
     @staticmethod
     def _uncertain(connection: Transaction, task: Task) -> None:
-        """Have the server be as it was, and the image be killed: its template isn't removed."""
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=task.operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=None,
-        )
+        """Restore the server's state, and set the image to killed: its template isn't removed."""
+        close.settle(connection, task)
         uploads.kill(connection, task.operation.ordered(Copy).image_id)
 
     def _on_superseded(self, task: Task) -> None:
@@ -180,10 +168,4 @@ class ServerImageFlow:
 
 
 def _back(connection: Transaction, task: Task) -> None:
-    transitions.move(
-        connection,
-        task.server,
-        operation_id=task.operation.id,
-        vm_state=VmState(task.server.vm_state),
-        task_state=None,
-    )
+    close.settle(connection, task)

@@ -21,7 +21,6 @@ from conductor.plans import SwapParams, SwapPlan
 from conductor.servers import build_command, guest_data
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.records import Server
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
@@ -150,12 +149,5 @@ class Swapping(ABC):
     def _undone(self, connection: Transaction, task: Task, **values: Any) -> None:
         """End in ERROR, as Nova does; ``values`` are columns that the server gets back."""
         operation = task.operation
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState.ERROR,
-            task_state=None,
-            **values,
-        )
+        close.settle(connection, task, VmState.ERROR, **values)
         ledger.close(connection, operation.id, OperationState.FAILED, operation.message)

@@ -39,7 +39,7 @@ from conductor.servers.move.destination import Chosen, Destinations, Wanted
 from conductor.servers.move.settling import hold
 from conductor.store.hosts import registry
 from conductor.store.images import server_images
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
@@ -279,14 +279,7 @@ def _end(connection: Transaction, task: Task, **columns: Any) -> None:
     """End with the server active, and no longer listed as an image."""
     operation, server = task.operation, task.server
     server_images.forget_parked(connection, server.uuid)
-    transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState.ACTIVE,
-        task_state=None,
-        **columns,
-    )
+    close.settle(connection, task, VmState.ACTIVE, **columns)
     ledger.close(connection, operation.id, OperationState.DONE)
 
 

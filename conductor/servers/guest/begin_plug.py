@@ -13,6 +13,7 @@ from common.errors import Conflict, Invalid, NetworkNotFound, NotFound
 from common.messages.commands import Nic, Plug
 from common.resources import networks as choice
 from conductor.cloud import Cloud
+from conductor.engine import access
 from conductor.engine.access import scope
 from conductor.engine.settling import Settling
 from conductor.plans import CommandPlan
@@ -67,7 +68,7 @@ class PlugAcceptance:
         asked: Attachment,
         within: Within,
     ) -> tuple[Operation, str]:
-        server = plugging.free(connection, ctxt, uuid, ATTACH)
+        server = access.free(connection, ctxt, uuid, ATTACH)
         slot = _slot(networks.ports_of(connection, uuid))
         if asked.port_id is not None:
             found = user_ports.find(
@@ -160,7 +161,7 @@ class PlugAcceptance:
         port_id: str | None,
         address: str | None,
     ) -> Operation | None:
-        server = plugging.free(connection, ctxt, uuid, DETACH)
+        server = access.free(connection, ctxt, uuid, DETACH)
         ports = networks.ports_of(connection, uuid)
         wanted = (
             one for one in ports if port_id in (None, one.id) and address in (None, *one.ips)

@@ -14,6 +14,7 @@ from common.messages.commands import Placed, PlugVolume
 from common.resources.states import PowerState, VmState
 from common.resources.volumes import ATTACH, DETACH, ROOT_SLOT, RULES, SLOTS, AttachStatus, serial
 from conductor.cloud import Cloud
+from conductor.engine import access
 from conductor.engine.access import scope
 from conductor.plans import CommandPlan
 from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
@@ -47,7 +48,7 @@ class VolumeAcceptance:
     def _attach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, asked: AttachRequest
     ) -> tuple[Operation, AttachedVolume]:
-        server = plugging.free(connection, ctxt, uuid, ATTACH)
+        server = access.free(connection, ctxt, uuid, ATTACH)
         row = volumes.locked(connection, asked.volume_id, scope(ctxt))
         had = attachments.of_volume(connection, row.id)
         if had is not None:
@@ -104,7 +105,7 @@ class VolumeAcceptance:
             raise NotFound(f"Instance {uuid} is not attached to volume {volume_id}")
         if had.slot == ROOT_SLOT:
             raise Invalid("Cannot detach a root device volume")
-        plugging.require_free(ctxt, server, DETACH)
+        access.require_free(ctxt, server, DETACH)
         _require_no_memory(server, DETACH)
         if row.status not in RULES[DETACH].begins:
             raise Invalid(

@@ -17,13 +17,12 @@ from common.log import logger
 from common.messages.guests import PasswordProblem
 from common.messages.questions import SetPassword
 from common.messages.reports import Category, Failure, Step
-from common.resources.states import OperationState, TaskState, VmState
+from common.resources.states import OperationState, TaskState
 from conductor.cloud import Cloud
 from conductor.engine import close, guests
 from conductor.engine.stages import Stage, Table, Task
 from conductor.servers.accept import Accept
 from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
@@ -127,13 +126,7 @@ def _end(cloud: Cloud, task: Task, step: Step, failure: Failure | None) -> None:
 
     def work(connection: Transaction) -> None:
         ledger.upsert_events(connection, [ledger.conductor_event(task.operation, step)])
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=task.operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=None,
-        )
+        close.settle(connection, task)
         if failure is None:
             ledger.close(connection, task.operation.id, OperationState.DONE)
         else:

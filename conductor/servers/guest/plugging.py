@@ -12,11 +12,9 @@ from common.errors import Conflict
 from common.failures import Verdict, verdict_of
 from common.messages.commands import Placed
 from common.messages.reports import Category, Failure, Outcome
-from common.resources import locks
 from common.resources.states import OperationState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, start
-from conductor.engine.access import check_state, scope
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Stage, Table, Task, Undo
@@ -38,19 +36,6 @@ _UNKNOWN = frozenset({Verdict.AWAIT_HOST, Verdict.PROBE})
 _DELETE_SECONDS = 5.0
 
 _AGENT_DOWN = "Service is unavailable at this time."
-
-
-def free(connection: Transaction, ctxt: RequestContext, uuid: str, action: str) -> Server:
-    """Return the server, on which the action may begin; its row is locked."""
-    server = servers.alive(connection, uuid, scope(ctxt))
-    require_free(ctxt, server, action)
-    return server
-
-
-def require_free(ctxt: RequestContext, server: Server, action: str) -> None:
-    """Raise ServerLocked or ServerStateConflict if the action may not begin on a server."""
-    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-    check_state(server, action)
 
 
 def place(server: Server) -> Place:
@@ -164,7 +149,7 @@ class Attaching(Plugging[S]):
 
     @abc.abstractmethod
     def give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        """Have the device be as before; return the task."""
+        """Set the device to its previous state; return the task."""
 
 
 class Unplugging(Plugging[S]):

@@ -47,7 +47,7 @@ class AttachVolumeFlow(_Volume, Attaching[Plugged]):
     late = f"{ATTACH} did not end in time."
 
     def write_done(self, connection: Transaction, end: End[Task, Plugged]) -> None:
-        """Have the volume be in use, in the slot where the agent has seen it."""
+        """Set the volume to in-use, in the slot that the agent reported."""
         row, slot, uuid = end.row, end.outcome.slot, end.task.server.uuid
         if row is not None and volumes.end(connection, row, ATTACH, ok=True):
             attachments.set_status(connection, row.id, uuid, AttachStatus.ATTACHED)
@@ -55,7 +55,7 @@ class AttachVolumeFlow(_Volume, Attaching[Plugged]):
                 attachments.place(connection, row.id, uuid, slot)
 
     def give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
-        """Have the volume be available; return the task."""
+        """Set the volume to available; return the task."""
         row = self.lock(connection, task)
         if row is not None:
             free(connection, row, task, ATTACH, ok=False)
@@ -69,14 +69,14 @@ class DetachVolumeFlow(_Volume, Unplugging[Plugged]):
     late = f"{DETACH} did not end in time."
 
     def write_detached(self, connection: Transaction, task: Task, row: Any) -> None:
-        """Have the volume be available."""
+        """Set the volume to available."""
         if row is not None:
             free(connection, row, task, DETACH, ok=True)
 
     def write_still_attached(
         self, connection: Transaction, task: Task, row: Any, failure: Failure
     ) -> None:
-        """Have the volume be in use, with the failure as its fault."""
+        """Set the volume to in-use, with the failure as its fault."""
         if row is not None and self.has(connection, task):
             volumes.end(connection, row, DETACH, ok=False, fault=failure.message)
             attachments.set_status(connection, row.id, task.server.uuid, AttachStatus.ATTACHED)

@@ -41,7 +41,7 @@ class Abandoning:
     ) -> Operation:
         """See ``ConductorRpc.abandon``."""
         if force and not reason:
-            raise Invalid("Who forces it gives the reason: it stays in the history.")
+            raise Invalid("force requires a reason, which is recorded in the server's history.")
         with self._cloud.store.read() as connection:
             server = servers.alive(connection, server_uuid, None, lock=False)
         found = self._inspect(ctxt, server)
@@ -80,7 +80,7 @@ class Abandoning:
         server_groups.give_back(connection, known)
         server = servers.alive(connection, known.uuid, None)
         if (server.cluster, server.vmid) != (known.cluster, known.vmid):
-            raise Conflict("The server's VM changed meanwhile: ask again.")
+            raise Conflict("The server's VM changed since it was inspected: try again.")
         pending = ledger.open_of(connection, server.uuid)
         action, plan = InternalAction.FORGET, _drive(server, found)
         operation = start.begin(connection, self._cloud, ctxt, server, action, plan)

@@ -17,7 +17,6 @@ from common.log import logger
 from common.messages.facts import HaService, HostFacts
 from common.messages.scheduling import Decision, RequestSpec
 from common.resources.migrations import MigrationStatus, MigrationType
-from common.resources.states import ACTIONS, VmState
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -25,7 +24,6 @@ from conductor.plans import EvacuationPlan
 from conductor.servers.move import destination
 from conductor.servers.move.begin_live_migration import place
 from conductor.store.hosts import registry
-from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, servers
 from conductor.store.transactions import Transaction
@@ -137,16 +135,8 @@ def _begin(
         status=MigrationStatus.ACCEPTED,
     )
     plan = EvacuationPlan(source=place(lost.facts, server.vmid), migration_id=row.id)
-    operation = start.begin(connection, cloud, ctxt, server, ACTION, plan)
+    operation, _ = start.take(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.ACCEPTED, operation)
-    transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState(server.vm_state),
-        task_state=ACTIONS[ACTION].walk[0],
-        takes_over=True,
-    )
     return operation
 
 

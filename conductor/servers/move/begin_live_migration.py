@@ -6,19 +6,16 @@ import dataclasses
 
 from common.context import RequestContext
 from common.errors import Invalid
+from common.messages.commands import Move
 from common.messages.facts import HostFacts
-from common.resources import locks
 from common.resources.migrations import MigrationStatus, MigrationType
-from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud
-from conductor.engine import start
-from conductor.engine.access import check_state, scope
+from conductor.engine import access, start
 from conductor.plans import LiveMigrationPlan, Place
 from conductor.servers.move import destination
 from conductor.store.hosts import registry
-from conductor.store.ledger import transitions
 from conductor.store.records import Operation, Server
-from conductor.store.servers import migrations, servers
+from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
 from conductor.volumes import placement_request
 
@@ -56,9 +53,7 @@ def begin(
     checks_storage: bool = False,
 ) -> Operation:
     """Begin a live migration; see ``ConductorRpc.live_migrate_server``."""
-    server = servers.alive(connection, server_uuid, scope(ctxt))
-    locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-    check_state(server, ACTION)
+    server = access.free(connection, ctxt, server_uuid, ACTION)
     _check_host(connection, server, host)
     here = destination.movable_from(connection, server)
     if isinstance(here, str):
@@ -123,18 +118,10 @@ def _begin(
         migration_id=row.id,
         holder=row.uuid,
         asked_host=host,
-        copy_disks=copy_disks,
+        command=Move(live=True, copy_disks=copy_disks),
     )
-    operation = start.begin(connection, cloud, ctxt, server, ACTION, plan)
+    operation, moved = start.take(connection, cloud, ctxt, server, ACTION, plan)
     migrations.set_status(connection, row.id, MigrationStatus.PREPARING, operation)
-    moved = transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState(server.vm_state),
-        task_state=TaskState.MIGRATING,
-        takes_over=True,
-    )
     # The first commit that follows is made only if no other operation has the server by then.
     return dataclasses.replace(operation, begun_on=moved)
 

@@ -15,24 +15,20 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read
-from common.messages.facts import HostFacts
 from common.messages.reports import Step
-from common.resources import local_disks, locks
+from common.resources import local_disks
 from common.resources.migrations import MigrationStatus, MigrationType
-from common.resources.states import ACTIONS, ResourceType, VmState
 from conductor.cloud import Cloud
-from conductor.engine import start
-from conductor.engine.access import check_state, scope
+from conductor.engine import access, start
 from conductor.plans import Place, ResizePlan
 from conductor.rpc.servers.flavors import FlavorSnapshot, claimed_gib, local_disks_of
 from conductor.servers.move import destination, own_host
-from conductor.servers.move.cold_move import OTHER_HOST
+from conductor.servers.move.begin_live_migration import place
+from conductor.servers.move.cold_move import moved_to
 from conductor.store.hosts import registry
-from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
-from conductor.store.servers import migrations, servers
+from conductor.store.servers import migrations
 from conductor.store.servers.migrations import Resize
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
@@ -55,7 +51,7 @@ class ResizeAcceptance:
         """Raise Invalid if it is known that no host can take the flavor: the server can't be
         moved, and its own host has no room or may not be used."""
         with self._cloud.store.read() as connection:
-            server = self._free(connection, ctxt, uuid, "resize", lock=False)
+            server = access.free(connection, ctxt, uuid, "resize", lock=False)
             bound = destination.immovable(connection, server)
         if bound is None:
             return
@@ -82,7 +78,7 @@ class ResizeAcceptance:
     def _resize(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, flavor: FlavorSnapshot
     ) -> Operation:
-        server = self._free(connection, ctxt, uuid, "resize")
+        server = access.free(connection, ctxt, uuid, "resize")
         flavor = _of_server(server, flavor)
         new: Mapping[str, Any] = codec.loads(codec.dumps(flavor))
         _check(server, flavor)
@@ -112,21 +108,19 @@ class ResizeAcceptance:
             old=dict(server.flavor),
             new=new,
         )
-        resource = (ResourceType.SERVER, server.uuid)
-        item = start.new(self._cloud, "resize", resource, server.project_id, plan, quota=quota)
-        operation = ledger.insert(connection, ctxt, [item])[0]
-        larger = {
+        larger: dict[str, Any] = {
             "vcpus": max(server.vcpus, flavor.vcpus),
             "memory_mib": max(server.memory_mib, flavor.memory_mib),
             "disk_gib": max(server.disk_gib, claimed_gib(new)),
         }
-        return self._begun(connection, server, operation, **larger)
+        which = (self._cloud, ctxt, server, "resize", plan)
+        return start.take(connection, *which, quota=quota, **larger)[0]
 
     def begin_end(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, action: str
     ) -> Operation:
         """As ``end``, in this transaction."""
-        server = self._free(connection, ctxt, uuid, action)
+        server = access.free(connection, ctxt, uuid, action)
         resize = migrations.finished(connection, uuid)
         if resize is None:
             raise Invalid("Instance has not been resized.")
@@ -134,10 +128,9 @@ class ResizeAcceptance:
         plan = _plan(_here(connection, server), resize)
         if resize.moved and action == "revertResize":
             plan = self._back(connection, plan, resize.source_host)
-        operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
-        status = _ENDING[action]
-        migrations.set_status(connection, resize.id, status, operation)
-        return self._begun(connection, server, operation)
+        operation, _ = start.take(connection, self._cloud, ctxt, server, action, plan)
+        migrations.set_status(connection, resize.id, _ENDING[action], operation)
+        return operation
 
     def _back(self, connection: Transaction, plan: ResizePlan, host: str) -> ResizePlan:
         """Return the plan of a way back to a host. Raises Conflict if it has no agent."""
@@ -145,20 +138,13 @@ class ResizeAcceptance:
             raise Conflict(_AGENT_DOWN)
         here, _ = registry.host(connection, str(plan.target.host))
         there, _ = registry.host(connection, host)
-        return dataclasses.replace(
-            plan,
-            source=plan.target,
-            target=_place(there, plan.target.vmid),
-            case=OTHER_HOST,
-            storage=destination.storage(here, there),
-            back_storage=destination.storage(there, here),
-        )
+        return moved_to(plan, here, there, place(there, plan.target.vmid))
 
     def begin_migration(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, host: str | None
     ) -> Operation:
         """As ``migrate``, in this transaction."""
-        server = self._free(connection, ctxt, uuid, "migrate")
+        server = access.free(connection, ctxt, uuid, "migrate")
         _check_target(connection, server, host)
         self._require_agent(connection, server)
         here = destination.movable_from(connection, server)
@@ -180,25 +166,9 @@ class ResizeAcceptance:
             old=flavor,
             new=flavor,
         )
-        operation = start.begin(connection, self._cloud, ctxt, server, "migrate", plan)
-        moved = self._moved(connection, server, operation)
+        operation, moved = start.take(connection, self._cloud, ctxt, server, "migrate", plan)
         # Nothing of the server's own is touched before the commit that moves it on from there.
         return dataclasses.replace(operation, begun_on=moved)
-
-    def _free(
-        self,
-        connection: Transaction,
-        ctxt: RequestContext,
-        uuid: str,
-        action: str,
-        *,
-        lock: bool = True,
-    ) -> Server:
-        """Return the server, on which the action may begin."""
-        server = servers.alive(connection, uuid, scope(ctxt), lock=lock)
-        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        check_state(server, action)
-        return server
 
     def _require_agent(self, connection: Transaction, server: Server) -> None:
         if self._cloud.worker_of(connection, str(server.host)) is None:
@@ -218,28 +188,6 @@ class ResizeAcceptance:
         allowed = quotas.locked(connection, server.project_id, self._cloud.quota)
         _, step = quotas.affordable(connection, server.project_id, allowed, grows, (1, 1), began)
         return step
-
-    def _begun(
-        self, connection: Transaction, server: Server, operation: Operation, **values: Any
-    ) -> Operation:
-        self._moved(connection, server, operation, **values)
-        return operation
-
-    @staticmethod
-    def _moved(
-        connection: Transaction, server: Server, operation: Operation, **values: Any
-    ) -> Server:
-        """Move the server to the action's first task_state."""
-        walk = ACTIONS[operation.action].walk
-        return transitions.move(
-            connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState(server.vm_state),
-            task_state=walk[0] if walk else None,
-            takes_over=True,
-            **values,
-        )
 
 
 _ENDING = {
@@ -262,10 +210,6 @@ def _plan(here: Place, resize: Resize) -> ResizePlan:
 def _here(connection: Transaction, server: Server) -> Place:
     facts, _ = registry.host(connection, str(server.host))
     return Place(facts.host, facts.uuid, server.cluster, server.node, server.vmid)
-
-
-def _place(facts: HostFacts, vmid: int | None) -> Place:
-    return Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid)
 
 
 def _check_target(connection: Transaction, server: Server, host: str | None) -> None:
@@ -318,7 +262,7 @@ def _check(server: Server, flavor: FlavorSnapshot) -> None:
     if _fixed(old) != _fixed(new):
         raise Invalid(
             "The flavor would change the firmware, the TPM or the machine type, "
-            "which a server keeps for its life."
+            "which can't change after the create."
         )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.messages.commands import Command, Move, Power, PowerAction, Shape
+from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Outcome
 from common.resources.states import TaskState, VmState
 from conductor.cloud import Cloud, failure_of
@@ -23,7 +24,7 @@ from conductor.plans import Place, ResizePlan
 from conductor.servers.move import destination, move_command, shaping
 from conductor.servers.move.destination import Chosen
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.transactions import Transaction
 
 SAME_HOST, OTHER_HOST = "same_host", "other_host"
@@ -41,20 +42,24 @@ def decided_move(
     its migration; ``held`` is what the server holds of its own host until it is there."""
     here, _ = registry.host(connection, str(plan.target.host))
     there = chosen.facts
-    decided = dataclasses.replace(
-        plan,
-        source=plan.target,
-        target=chosen.place,
-        case=OTHER_HOST,
-        storage=destination.storage(here, there),
-        back_storage=destination.storage(there, here),
-    )
-    return decided, {
+    return moved_to(plan, here, there, chosen.place), {
         "dest_host": there.host,
         "dest_node": there.node,
         "dest_address": there.host_ip or None,
         "claim": dict(held),
     }
+
+
+def moved_to(plan: ResizePlan, here: HostFacts, there: HostFacts, target: Place) -> ResizePlan:
+    """Return the plan of a move from its target until now to a place on another host. Pure."""
+    return dataclasses.replace(
+        plan,
+        source=plan.target,
+        target=target,
+        case=OTHER_HOST,
+        command=Move(target_node=there.node, target_storage=destination.storage(here, there)),
+        back_storage=destination.storage(there, here),
+    )
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class ColdMove:
 
     def _move(self, task: Task) -> None:
         plan = task.operation.planned(ResizePlan)
-        if not move_command.send(self._cloud, task, plan.source, plan.target, plan.storage):
+        if not move_command.send(self._cloud, task, plan.source, task.operation.ordered(Move)):
             self._no_agent(task, plan.source)
 
     def _shape(self, task: Task) -> Task | None:
@@ -195,13 +200,7 @@ class ColdMove:
             )
             if shown == task.shown:
                 return task.at(following)
-            moved = transitions.move(
-                connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=VmState(task.server.vm_state),
-                task_state=shown,
-            )
+            moved = close.show(connection, task, shown)
             return Task(task.at(following).operation, moved)
 
         return self._cloud.store.run(work)
@@ -231,7 +230,8 @@ class ColdMove:
     def _move_back(self, task: Task) -> bool:
         """Have it moved back, wherever it is: the agent looks before it acts."""
         plan = task.operation.planned(ResizePlan)
-        sent = move_command.send(self._cloud, task, plan.target, plan.source, plan.back_storage)
+        back = Move(target_node=plan.source.node or "", target_storage=plan.back_storage)
+        sent = move_command.send(self._cloud, task, plan.target, back)
         return close.later_unless(self._cloud, task, sent)
 
     def _shape_back(self, task: Task) -> bool:

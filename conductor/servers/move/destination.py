@@ -101,7 +101,7 @@ class Destinations:
             self.release(wanted.holder)
             claims = (*decision.claims, {"host": decision.host, "result": found.reason})
             without.append(decision.host)
-        raise Unavailable("Every host was given to another server meanwhile.")
+        raise Unavailable("Every suitable host was claimed by another server first.")
 
     def release(self, holder: str) -> None:
         """Give the migration's claim back. May be repeated; raises Unavailable."""

@@ -23,7 +23,6 @@ from conductor.servers.move import shaping
 from conductor.servers.move.cold_move import BACK, OTHER_HOST, SAME_HOST, ColdMove, case
 from conductor.servers.move.settling import hold, settle
 from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync.allocations import of_flavor
@@ -164,13 +163,7 @@ class RevertFlow(_SecondHalf):
         operation = task.operation
         number = operation.planned(ResizePlan).migration_id
         migrations.set_status(connection, number, MigrationStatus.FINISHED, operation)
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState.RESIZED,
-            task_state=None,
-        )
+        close.settle(connection, task, VmState.RESIZED)
         ledger.close(connection, operation.id, OperationState.FAILED, operation.message)
 
     def _settle_there(self, task: Task) -> None:

@@ -20,7 +20,7 @@ from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import EvacuationPlan, Place
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
@@ -55,11 +55,11 @@ class EvacuationFlow:
         """Look what the manager does; wait, or commit where it has brought the VM."""
         service = whereabouts.ha_service(self._cloud, task.operation.ctxt, task.server)
         if service is None:
-            self._failed(task, "It is no HA resource any more.")
+            self._failed(task, "It is no longer an HA resource.")
         elif service.node != _plan(task).source.node:
             return self._arrived(task, service)
         elif not service.is_recovered:
-            self._failed(task, f"The HA manager has it in state {_state(service)}.")
+            self._failed(task, f"The HA manager reports it in state {_state(service)}.")
         elif service.online:
             text = f"Its node {service.node} is back, and the HA manager left it there."
             self._failed(task, text, VmState(task.server.vm_state))
@@ -83,7 +83,7 @@ class EvacuationFlow:
             return self._go_on(task, facts, service, found.power_state)
         elif not service.is_recovered:
             where = f"on {service.node}, in state {_state(service)}"
-            self._failed(task, f"The HA manager has it {where}, and did not start it.")
+            self._failed(task, f"The HA manager reports it {where}, and did not start it.")
         else:
             self._wait(task, service)
         return None
@@ -166,13 +166,7 @@ class EvacuationFlow:
         failure = Failure(Category.NODE_UNHEALTHY, text, STEP, _plan(task).source.host)
 
         def work(connection: Transaction) -> None:
-            transitions.move(
-                connection,
-                task.server,
-                operation_id=operation.id,
-                vm_state=vm_state,
-                task_state=None,
-            )
+            close.settle(connection, task, vm_state)
             number = _plan(task).migration_id
             migrations.set_status(connection, number, MigrationStatus.ERROR, operation)
             close.close_failed(connection, operation, failure)

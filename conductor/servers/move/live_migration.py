@@ -19,16 +19,16 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Failure, Moved, Step
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
-from common.resources.states import OperationState, TaskState, VmState
+from common.resources.states import OperationState, TaskState
 from conductor.cloud import Cloud, failure_of
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.plans import NOWHERE, LiveMigrationPlan
-from conductor.servers.move import live_command
-from conductor.servers.move.destination import Chosen, Destinations, Wanted
+from conductor.servers.move import move_command
+from conductor.servers.move.destination import Chosen, Destinations, Wanted, storage
 from conductor.servers.move.steer_migration import ABORTED
 from conductor.store.hosts import registry
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
@@ -87,7 +87,9 @@ class LiveMigrationFlow:
     ) -> Task:
         operation, there = task.operation, chosen.facts
         here, _ = registry.host(connection, str(task.server.host))
-        plan = dataclasses.replace(_plan(task), target=chosen.place, storage=_storage(here, there))
+        plan = dataclasses.replace(_plan(task), target=chosen.place).with_fields(
+            target_node=there.node, target_storage=storage(here, there)
+        )
         detail = {"host": there.host, "considered": chosen.decision.considered}
         name, now = "conductor_live_migrate_instance", clock.utcnow()
         step = Step(name, 0, started, now, "Success", detail=detail)
@@ -125,7 +127,7 @@ class LiveMigrationFlow:
     def _move(self, task: Task) -> None:
         if self._is_aborted(task):
             unwinding.begin(self._cloud, self.table(), task, _aborted(task))
-        elif not live_command.send(self._cloud, task):
+        elif not move_command.send_live(self._cloud, task):
             host = _plan(task).source.host
             text = f"The agent of host {host} does not answer."
             self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
@@ -181,13 +183,10 @@ class LiveMigrationFlow:
     @staticmethod
     def _ended(connection: Transaction, task: Task, facts: HostFacts) -> None:
         """Record that it is on the host."""
-        operation, server = task.operation, task.server
-        transitions.move(
+        operation = task.operation
+        close.settle(
             connection,
-            server,
-            operation_id=operation.id,
-            vm_state=VmState(server.vm_state),
-            task_state=None,
+            task,
             host=facts.host,
             node=facts.node,
             availability_zone=facts.availability_zone,
@@ -228,15 +227,14 @@ class LiveMigrationFlow:
         at_rest = outcome.node == plan.source.node and failure is not None and failure.clean
         few = len(plan.without) + 1 < int(self._cloud.conf.conductor.max_attempts)
         fatal = failure is not None and failure.verdict == Verdict.FATAL
-        return (
-            at_rest and few and not fatal and plan.asked_host is None and plan.copy_disks is None
-        )
+        asked = plan.asked_host is not None or task.operation.ordered(Move).copy_disks is not None
+        return at_rest and few and not fatal and not asked
 
     def _elsewhere(self, task: Task, failure: Failure) -> None:
         """Commit that another host is to be found; what this one held is given back then."""
         plan = _plan(task)
         without = (*plan.without, str(plan.target.host))
-        following = dataclasses.replace(plan, target=NOWHERE, without=without, storage=None)
+        following = dataclasses.replace(plan, target=NOWHERE, without=without)
 
         def work(connection: Transaction) -> None:
             ledger.record_failure(connection, task.operation, failure)
@@ -245,9 +243,9 @@ class LiveMigrationFlow:
             migrations.set_status(
                 connection, plan.migration_id, MigrationStatus.PREPARING, task.operation
             )
-            anew = leases.next_attempt(connection, task.operation)
-            ledger.save(connection, anew.id, message=failure.message)
-            leases.postpone(connection, anew.id, 0.0)
+            again = leases.next_attempt(connection, task.operation)
+            ledger.save(connection, again.id, message=failure.message)
+            leases.postpone(connection, again.id, 0.0)
 
         self._cloud.store.run(work)
         self._cloud.wake()
@@ -280,7 +278,7 @@ class LiveMigrationFlow:
         """Have it seen where the VM is, once no migration runs; without an agent later."""
         if _plan(task).target.host is None:
             return True
-        sent = live_command.send(self._cloud, task, settle=True)
+        sent = move_command.send_live(self._cloud, task, settle=True)
         return close.later_unless(self._cloud, task, sent)
 
     def _seen_where(self, task: Task, outcome: Moved) -> bool:
@@ -332,9 +330,3 @@ def _aborted(task: Task) -> Failure:
 
 def _plan(task: Task) -> LiveMigrationPlan:
     return task.operation.planned(LiveMigrationPlan)
-
-
-def _storage(source: HostFacts, target: HostFacts) -> str | None:
-    """Return where disks are copied to; None: to the storage of the same name."""
-    same = any(one.name == source.vm_storage for one in target.storages)
-    return None if same else target.vm_storage or None

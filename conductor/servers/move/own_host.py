@@ -1,5 +1,5 @@
-"""Asks the scheduler whether a server's own host takes more of it: a larger flavor, or all of one
-that is parked."""
+"""Asks the scheduler whether a server's own host takes more of it: a larger flavor, or all of a
+parked server."""
 
 from __future__ import annotations
 

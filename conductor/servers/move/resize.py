@@ -36,7 +36,7 @@ from conductor.servers.move.cold_move import (
 )
 from conductor.servers.move.destination import Chosen, Destinations, Wanted
 from conductor.servers.move.settling import settle
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
@@ -159,13 +159,7 @@ class ResizeFlow:
         operation = task.operation
         status = MigrationStatus.MIGRATING
         migrations.set_status(connection, plan.migration_id, status, operation, **values)
-        moved = transitions.move(
-            connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=VmState(task.server.vm_state),
-            task_state=TaskState.RESIZE_MIGRATING,
-        )
+        moved = close.show(connection, task, TaskState.RESIZE_MIGRATING)
         leases.advance(connection, operation, plan, following, self._cloud.name)
         now = dataclasses.replace(operation, plan=plan, stage=following)
         return dataclasses.replace(task, operation=now, server=moved)

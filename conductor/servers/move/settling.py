@@ -10,11 +10,11 @@ from common.log import logger
 from common.resources.migrations import MigrationStatus
 from common.resources.states import OperationState, PowerState, VmState
 from conductor.cloud import Cloud
+from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
-from conductor.store.ledger import transitions
 from conductor.store.servers import migrations, server_groups
 from conductor.store.transactions import Transaction
 from conductor.sync import claims
@@ -51,12 +51,10 @@ def settle(
         facts, _ = registry.host(connection, str(plan.target.host), lock=True)
         if not held:
             server_groups.drop(connection, task.server, plan.holder)
-        transitions.move(
+        close.settle(
             connection,
-            task.server,
-            operation_id=operation.id,
-            vm_state=vm_state,
-            task_state=None,
+            task,
+            vm_state,
             host=facts.host,
             node=facts.node,
             availability_zone=facts.availability_zone,

@@ -15,7 +15,7 @@ from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.plans import ResizePlan
 from conductor.rpc.servers.flavors import claimed_gib
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.servers import migrations
 from conductor.store.transactions import Transaction
@@ -109,14 +109,7 @@ def _end(
     values: dict[str, Any],
 ) -> None:
     operation = task.operation
-    transitions.move(
-        connection,
-        task.server,
-        operation_id=operation.id,
-        vm_state=vm_state,
-        task_state=None,
-        **values,
-    )
+    close.settle(connection, task, vm_state, **values)
     number = operation.planned(ResizePlan).migration_id
     migrations.set_status(connection, number, status, operation)
 

@@ -6,10 +6,8 @@ from common.context import RequestContext
 from common.errors import Conflict, Unavailable
 from common.log import logger
 from common.messages.questions import Agent, Inspect
-from common.resources import locks
 from conductor.cloud import Cloud
-from conductor.engine.access import check_state, scope
-from conductor.store.servers import servers
+from conductor.engine import access
 
 LOG = logger(__name__)
 
@@ -21,9 +19,7 @@ def require(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> None:
     looks again, fails then. Raises what the acceptance would raise.
     """
     with cloud.store.read() as connection:
-        server = servers.alive(connection, server_uuid, scope(ctxt), lock=False)
-        locks.check(server.uuid, server.locked_by, is_admin=bool(ctxt.is_admin))
-        check_state(server, "suspend")
+        server = access.free(connection, ctxt, server_uuid, "suspend", lock=False)
         worker = cloud.worker_of(connection, str(server.host))
     if worker is None or server.vmid is None:
         return

@@ -52,7 +52,7 @@ def retry(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> Server | None
     def work(connection: Transaction) -> Server | None:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         if servers.is_held(connection, server):
-            raise Conflict(f"Server {server_uuid} is held: release its hold, which goes on.")
+            raise Conflict(f"Server {server_uuid} is held: release its hold instead.")
         ids = due_operations.of_server(connection, server.uuid)
         lost = server.vm_state == VmState.ERROR and server.vmid is not None
         if not ids and not (lost and is_idle(connection, server.uuid)):

@@ -42,15 +42,15 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
     def work(connection: Transaction) -> tuple[str, ...]:
         server = servers.alive(connection, server_uuid, scope(ctxt))
         under_way = _under_way(connection, server)
-        keeps = under_way is not None and _continues(server, under_way)
+        continues = under_way is not None and _continues(server, under_way)
         reset = start.begin(connection, cloud, ctxt, server, InternalAction.RESET_STATE)
-        kept = under_way.id if keeps and under_way is not None else None
+        kept = under_way.id if continues and under_way is not None else None
         transitions.move(
             connection,
             server,
             operation_id=kept or reset.id,
             vm_state=state,
-            task_state=_task_state(server) if keeps else None,
+            task_state=_task_state(server) if continues else None,
             takes_over=True,
         )
         if server.vm_state in {VmState.SHELVED, VmState.SHELVED_OFFLOADED}:

@@ -23,7 +23,7 @@ from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.plans import DeletePlan
 from conductor.servers.remove.finish_delete import deleted_columns
-from conductor.store.ledger import leases, transitions
+from conductor.store.ledger import leases
 from conductor.store.networks import networks
 from conductor.store.servers import server_groups, vmids
 from conductor.store.transactions import Transaction
@@ -154,13 +154,7 @@ class Delete:
 
     def _show_error(self, connection: Transaction, task: Task, failure: Failure) -> None:
         """Show ERROR; the delete continues, past its point of no return."""
-        transitions.move(
-            connection,
-            task.server,
-            operation_id=task.operation.id,
-            vm_state=VmState.ERROR,
-            task_state=None,
-        )
+        close.settle(connection, task, VmState.ERROR)
         pause = backoff(task.operation.attempt)
         owner = self._cloud.name
         unwinding.write(connection, self.table(), task, failure, owner=owner, seconds=pause)

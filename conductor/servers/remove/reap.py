@@ -50,7 +50,7 @@ class Reap(OfServer[Removed]):
         return outcome.gone
 
     def write_done(self, connection: Transaction, end: End[Task, Removed]) -> None:
-        """Have the VMID be free that it held."""
+        """Free the VMID that it held."""
         vmids.release_held(connection, end.operation.id)
 
     def write_failed(self, connection: Transaction, end: End[Task, Removed]) -> None:

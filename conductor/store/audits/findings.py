@@ -132,9 +132,9 @@ def keep(connection: sa.Connection, seen: Iterable[NewFinding]) -> list[Kept]:
     """Store what was seen: new findings, and known ones as seen again."""
     now = clock.utcnow()
     known = {(one.kind, one.subject): one.id for one in open_ones(connection)}
-    for told in seen:
-        values = {**dataclasses.asdict(told), "last_seen_at": now}
-        key = known.get((told.kind, told.subject))
+    for finding in seen:
+        values = {**dataclasses.asdict(finding), "last_seen_at": now}
+        key = known.get((finding.kind, finding.subject))
         if key is None:
             connection.execute(findings.insert().values(first_seen_at=now, heals=0, **values))
         else:

@@ -25,8 +25,10 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
     )
     known = {row.id: row for row in connection.execute(query)}
     # Files of uploads have rows of their own, written before the files, in this cloud or another.
-    told = {image.id: image for image in cluster.images if not image_files.is_upload(image.volid)}
-    for image in told.values():
+    listed = {
+        image.id: image for image in cluster.images if not image_files.is_upload(image.volid)
+    }
+    for image in listed.values():
         row = known.get(image.id)
         if row is None:
             connection.execute(images.insert().values(**_image_row(image, cluster.cluster)))
@@ -37,7 +39,7 @@ def take(connection: sa.Connection, cluster: ClusterFacts) -> None:
         if row.locations.get(cluster.cluster) != image.volid:
             _relocate(connection, image.id, {**row.locations, cluster.cluster: image.volid})
     for image_id, row in known.items():
-        if cluster.cluster in row.locations and image_id not in told:
+        if cluster.cluster in row.locations and image_id not in listed:
             rest = {name: at for name, at in row.locations.items() if name != cluster.cluster}
             if rest:
                 _relocate(connection, image_id, rest)

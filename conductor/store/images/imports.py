@@ -73,7 +73,7 @@ def fail(connection: sa.Connection, row: Any, task_id: str, why: str) -> None:
 
 
 def expire(
-    connection: sa.Connection, staged_before: datetime.datetime, heard_before: datetime.datetime
+    connection: sa.Connection, staged_before: datetime.datetime, renewed_before: datetime.datetime
 ) -> list[str]:
     """End imports staged, and downloads last reported, before these times.
 
@@ -87,7 +87,7 @@ def expire(
     query = sa.select(images).where(
         sa.or_(
             (_C.status == UPLOADING) & (_C.updated_at < staged_before),
-            (_C.status == IMPORTING) & (_C.updated_at < heard_before) & ~saved,
+            (_C.status == IMPORTING) & (_C.updated_at < renewed_before) & ~saved,
         )
     )
     rows = connection.execute(query.order_by(_C.id).with_for_update()).all()

@@ -44,7 +44,7 @@ _MEASURED = (
     *(operations.c.id, operations.c.resource_type, operations.c.resource_id),
     *(operations.c.action, operations.c.started_at),
 )
-_CLOSE_AND_TELL = _CLOSE.returning(*_MEASURED)
+_CLOSE_AND_RETURN = _CLOSE.returning(*_MEASURED)
 _CLOSING = sa.select(*_MEASURED).where(*_CLOSE._where_criteria)
 
 
@@ -163,11 +163,11 @@ def close_all(
 ) -> int:
     """End several operations as `close` does, in one statement. Return how many were open."""
     now, those = clock.utcnow(), sorted(operation_ids)
-    tells = connection.dialect.update_returning
+    returns_rows = connection.dialect.update_returning
     # MariaDB doesn't return rows of an update.
-    found = [] if tells else connection.execute(_CLOSING, {"those": those}).all()
+    found = [] if returns_rows else connection.execute(_CLOSING, {"those": those}).all()
     done = connection.execute(
-        _CLOSE_AND_TELL if tells else _CLOSE,
+        _CLOSE_AND_RETURN if returns_rows else _CLOSE,
         {
             "those": those,
             "state": state,
@@ -180,7 +180,7 @@ def close_all(
             "params": {},
         },
     )
-    ended = done.all() if tells else found
+    ended = done.all() if returns_rows else found
     ledger_metrics.ended(connection, ended, state)
     change_events.note(
         connection,

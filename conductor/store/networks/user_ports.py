@@ -272,7 +272,8 @@ def _require_free_macs(connection: sa.Connection, asked: Sequence[tuple[str, str
 def _require_no_server(row: Any, what: str) -> None:
     if row.server_uuid:
         raise Conflict(
-            f"The {what} of port {row.id} can't be changed while server {row.server_uuid} has it.",
+            f"The {what} of port {row.id} can't be changed while it is attached to server "
+            f"{row.server_uuid}.",
             type="PortInUse",
         )
 

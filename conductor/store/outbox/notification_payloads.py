@@ -153,5 +153,5 @@ def _notify(
     data: Mapping[str, Any],
 ) -> None:
     change_events.note(
-        connection, [change_events.Told(event, kind, data, ctxt) for event in events]
+        connection, [change_events.Announced(event, kind, data, ctxt) for event in events]
     )

@@ -122,12 +122,12 @@ def _exceeded(
         for name, amount in wanted.items()
         if amount and allowed[name] >= 0 and used[name] + amount > allowed[name]
     )
-    told = {name: str(amount) for name, amount in wanted.items()}
+    requested = {name: str(amount) for name, amount in wanted.items()}
     if least != most:
-        told["instances"] = f"{least}-{most}"
+        requested["instances"] = f"{least}-{most}"
     names = ", ".join(over)
     return QuotaExceeded(
-        f"Quota exceeded for {names}: Requested {', '.join(told[name] for name in over)}, "
+        f"Quota exceeded for {names}: Requested {', '.join(requested[name] for name in over)}, "
         f"but already used {', '.join(str(used[name]) for name in over)} "
         f"of {', '.join(str(allowed[name]) for name in over)} {names}",
         resource=over,

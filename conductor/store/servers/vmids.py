@@ -89,9 +89,9 @@ def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> 
         (QUARANTINED, "quarantined"),
         (TAKEN, "taken by VMs that are not this cloud's"),
     )
-    told = ", ".join(f"{counts[state]} {text}" for state, text in words if counts.get(state))
+    used = ", ".join(f"{counts[state]} {text}" for state, text in words if counts.get(state))
     return (
-        f"The band of VMIDs of cluster {cluster}, {low} to {high}, is used up: {told or 'empty'}."
+        f"The band of VMIDs of cluster {cluster}, {low} to {high}, is used up: {used or 'empty'}."
     )
 
 

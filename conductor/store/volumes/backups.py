@@ -112,7 +112,7 @@ def delete(connection: sa.Connection, backup_id: str) -> None:
 
 
 def restored(connection: sa.Connection, backup_id: str | None) -> None:
-    """Have a backup be available again, once a volume was restored from it or couldn't be."""
+    """Set a backup to available again after a restore, whether that succeeded or failed."""
     row = None if backup_id is None else held(connection, backup_id)
     if row is not None and row.status == BackupStatus.RESTORING:
         change(connection, row.id, status=BackupStatus.AVAILABLE)

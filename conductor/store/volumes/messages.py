@@ -11,7 +11,7 @@ _C = deleted_volume_messages.c
 
 
 def delete(connection: sa.Connection, operation_id: int) -> None:
-    """Have the message of an operation be shown no more; it may be deleted already."""
+    """Hide the message of an operation; it may be deleted already."""
     query = sa.select(_C.operation_id).where(_C.operation_id == operation_id)
     if connection.execute(query).first() is None:
         values = {"operation_id": operation_id, "deleted_at": clock.utcnow()}

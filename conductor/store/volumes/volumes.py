@@ -113,10 +113,10 @@ def require_status(row: Any, action: str, statuses: Iterable[str] = ()) -> None:
 
 
 def show_begun(connection: sa.Connection, row: Any, action: str) -> None:
-    """Have a volume that is locked show that an action has begun."""
-    meanwhile = RULES[action].meanwhile
-    if meanwhile is not None:
-        change(connection, row.id, status=meanwhile, previous_status=row.status)
+    """Set a locked volume to the status of an action that begins."""
+    during = RULES[action].during
+    if during is not None:
+        change(connection, row.id, status=during, previous_status=row.status)
 
 
 def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values: Any) -> bool:
@@ -125,7 +125,7 @@ def end(connection: sa.Connection, row: Any, action: str, *, ok: bool, **values:
     Any status but the action's is left unchanged: it was reset, or the volume is being removed.
     """
     rule = RULES[action]
-    if row.status != rule.meanwhile:
+    if row.status != rule.during:
         return False
     after = (rule.done if ok else rule.failed) or row.previous_status or VolumeStatus.AVAILABLE
     change(connection, row.id, status=after, previous_status=None, **values)

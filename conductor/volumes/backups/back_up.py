@@ -72,8 +72,8 @@ def _require_able(connection: Transaction, row: Any, new: NewBackup) -> None:
         raise Invalid("Invalid volume: Backing up an in-use volume must use the force flag.")
     if row.status == VolumeStatus.IN_USE:
         raise Invalid(
-            f"Invalid volume: Volume {row.id} can't be backed up while a server has it: detach "
-            "it, or make a volume of a snapshot of it and back that up."
+            f"Invalid volume: Volume {row.id} can't be backed up while it is attached to a "
+            "server: detach it, or create a volume from a snapshot of it and back that up."
         )
     if new.incremental:
         if not backups.of_volume(connection, row.id):
@@ -99,7 +99,7 @@ class BackUpFlow(BackupCommand[VolumeMade]):
         return outcome.ok and outcome.volume is not None
 
     def write_done(self, connection: Transaction, end: End[BackupWork, VolumeMade]) -> None:
-        """Have it be available, and its volume be as it was."""
+        """Set the backup to available, and its volume to its previous status."""
         (volume, row), made = end.row, end.made
         if volume is not None:
             volumes.end(connection, volume, VolumeAction.BACK_UP, ok=True)
@@ -108,7 +108,7 @@ class BackUpFlow(BackupCommand[VolumeMade]):
             backups.change(connection, row.id, status=BackupStatus.AVAILABLE, **values)
 
     def write_failed(self, connection: Transaction, end: End[BackupWork, VolumeMade]) -> None:
-        """Have it be in error. The volume can be used once it was seen parked."""
+        """Set the backup to error. The volume can be used once it was seen parked."""
         volume, row = end.row
         if row is not None:
             values = {"status": BackupStatus.ERROR, "fail_reason": end.failure.message}
@@ -120,5 +120,5 @@ class BackUpFlow(BackupCommand[VolumeMade]):
             volumes.end(connection, volume, VolumeAction.BACK_UP, ok=False)
 
     def uncertain(self) -> Callable[[Transaction, BackupWork], None]:
-        """Have it be in error."""
+        """Set the backup to error."""
         return lambda connection, task: uncertain.backup(connection, task, task.plan.volume_id)

@@ -97,7 +97,7 @@ class RestoreFlow(MakingVolume):
         return None
 
     def write_done(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have the record name the restored holder, and have the former one removed."""
+        """Record the restored holder, and request the removal of the former one."""
         operation, row, made = end.operation, end.row, end.made
         plan = operation.planned(VolumePlan)
         backup = None if plan.backup_id is None else backups.held(connection, plan.backup_id)
@@ -115,7 +115,7 @@ class RestoreFlow(MakingVolume):
         self._remove(connection, operation, former, volid)
 
     def write_failed(self, connection: Transaction, end: End[VolumeWork, VolumeMade]) -> None:
-        """Have the volume say that it wasn't restored. What it has is what it had."""
+        """Set the volume to error_restoring. Its content is unchanged."""
         operation, row = end.operation, end.row
         plan = operation.planned(VolumePlan)
         backups.restored(connection, plan.backup_id)
@@ -132,7 +132,7 @@ class RestoreFlow(MakingVolume):
             remove_volume.begin(connection, self._cloud, internal(), row, where)
 
     def uncertain(self) -> Callable[[Transaction, VolumeWork], None]:
-        """Have the volume be in error, and the backup be available."""
+        """Set the volume to error and the backup to available."""
         return uncertain.restored_volume
 
     def _remove(

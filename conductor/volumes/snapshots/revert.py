@@ -75,12 +75,12 @@ class RevertVolumeFlow(SnapshotCommand):
         return volumes.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
-        """Have the volume be available."""
+        """Set the volume to available."""
         if end.row is not None:
             volumes.end(connection, end.row, VolumeAction.REVERT, ok=True)
 
     def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
-        """Have the volume be in error, and see it parked."""
+        """Set the volume to error, and have it parked."""
         if end.row is not None:
             values = {"fault": end.failure.message}
             volumes.end(connection, end.row, VolumeAction.REVERT, ok=False, **values)

@@ -124,7 +124,7 @@ class TakeSnapshotFlow(SnapshotCommand):
         return snapshots.held(connection, task.operation.resource_id)
 
     def write_done(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
-        """Have it be available."""
+        """Set the snapshot to available."""
         row, made = end.row, end.outcome.volume if isinstance(end.outcome, VolumeMade) else None
         if row is not None and row.status == SnapshotStatus.CREATING:
             volid = None if made is None else made.volid
@@ -132,7 +132,7 @@ class TakeSnapshotFlow(SnapshotCommand):
             snapshots.change(connection, row.id, status=status, volid=volid)
 
     def write_failed(self, connection: Transaction, end: End[SnapshotWork, Removed]) -> None:
-        """Have it be in error. What may be left of it is removed now: a copy, or what is in the
+        """Set the snapshot to error. What may be left is removed now: a copy, or what is in the
         volume's holder, which rests afterwards.
         """
         row = end.row
@@ -147,5 +147,5 @@ class TakeSnapshotFlow(SnapshotCommand):
             snapshots.change(connection, row.id, vmid=None)
 
     def uncertain(self) -> Callable[[Transaction, SnapshotWork], None]:
-        """Have it be in error."""
+        """Set the snapshot to error."""
         return uncertain.snapshot

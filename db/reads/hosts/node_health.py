@@ -29,16 +29,16 @@ HEALTH: sa.ColumnElement[str | None] = sa.case(
 )
 
 
-def is_up(heard_since: datetime.datetime) -> sa.ColumnElement[Any]:
+def is_up(up_since: datetime.datetime) -> sa.ColumnElement[Any]:
     """Return whether a service is up: not forced down, last heartbeat after this time, node
     reached."""
     return sa.and_(
         sa.not_(_SERVICES.forced_down),
-        sa.func.coalesce(_SERVICES.last_seen_at > heard_since, sa.false()),
+        sa.func.coalesce(_SERVICES.last_seen_at > up_since, sa.false()),
         REACHED,
     )
 
 
-def is_well(heard_since: datetime.datetime) -> sa.ColumnElement[Any]:
+def is_well(up_since: datetime.datetime) -> sa.ColumnElement[Any]:
     """Return whether a host's service is up and its node healthy."""
-    return sa.and_(is_up(heard_since), _HEALTHY)
+    return sa.and_(is_up(up_since), _HEALTHY)

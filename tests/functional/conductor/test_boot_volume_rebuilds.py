@@ -439,10 +439,10 @@ def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:
     makes = [site.rebuilt(server), reimage(site, volume_id)]
     new = [one.placed.vmid for one in makes]
     for vmid in new:
-        with pytest.raises(RefusedError, match="made or removed there"):
+        with pytest.raises(RefusedError, match="being created or removed there"):
             free(site, vmid)
     for vmid in old:
-        with pytest.raises(RefusedError, match="A volume has it"):
+        with pytest.raises(RefusedError, match="A volume uses it"):
             free(site, vmid)
     for one in makes:
         site.content(one)
@@ -452,12 +452,12 @@ def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:
     removals = [site.last(RemoveVolume, one) for one in (root, volume_id)]
     assert [one.placed.vmid for one in removals] == old
     for vmid in old:
-        with pytest.raises(RefusedError, match="made or removed there"):
+        with pytest.raises(RefusedError, match="being created or removed there"):
             free(site, vmid)
     for one in removals:
         site.world.answer(one, ok=True, gone=True)
     site.ended()
     for vmid in new:
-        with pytest.raises(RefusedError, match="A volume has it"):
+        with pytest.raises(RefusedError, match="A volume uses it"):
             free(site, vmid)
     assert site.vmids() == (vmids - set(old)) | set(new)

@@ -16,7 +16,7 @@ from common.resources.states import PowerState
 from conductor.servers.move import begin_evacuation
 from db import schema
 from tests.functional.conductor.harness import World
-from tests.functional.conductor.test_takeover import ADMIN
+from tests.functional.conductor.takeover.cloud import ADMIN
 
 RECOVERY = "conductor_await_recovery"
 SMALL = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
@@ -123,11 +123,11 @@ def test_one_that_is_not_started_there_yet_is_waited_for(lost: Lost) -> None:
 @pytest.mark.parametrize(
     ("node", "state", "wanted", "why"),
     [
-        ("pve1", "error", "started", "The HA manager has it in state error."),
-        ("pve1", "stopped", "disabled", "The HA manager has it in state disabled."),
+        ("pve1", "error", "started", "The HA manager reports it in state error."),
+        ("pve1", "stopped", "disabled", "The HA manager reports it in state disabled."),
         (
             *("pve2", "error", "started"),
-            "The HA manager has it on pve2, in state error, and did not start it.",
+            "The HA manager reports it on pve2, in state error, and did not start it.",
         ),
         ("pve9", "started", "started", "Its VM is on node pve9, which no agent has reported."),
     ],
@@ -148,7 +148,7 @@ def test_it_is_no_resource_any_more(lost: Lost) -> None:
     lost.until_seen("fence")
     lost.world.compute.services.clear()
     lost.world.until(lost.uuid, "error")
-    assert lost.fault().endswith("It is no HA resource any more.")
+    assert lost.fault().endswith("It is no longer an HA resource.")
 
 
 def test_somebody_elses_vm_is_there(lost: Lost) -> None:

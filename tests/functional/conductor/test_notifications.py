@@ -27,7 +27,13 @@ from conductor.store.servers import server_groups, servers
 from db import schema
 from tests.fixtures.notifications import differences
 from tests.functional.conductor.harness import IMAGE, World
-from tests.functional.conductor.telling import UNVERSIONED, VERSIONED, Bus, data, tell
+from tests.functional.conductor.notification_bus import (
+    UNVERSIONED,
+    VERSIONED,
+    Bus,
+    data,
+    send_notifications,
+)
 
 BROKEN = Failure(Category.CREATION_FAILED, "storage 'local' does not exist", host="pve1")
 LARGER = FlavorSnapshot("2", "m1.larger", 2, 1024, 1)
@@ -51,7 +57,7 @@ def bus() -> Bus:
 
 @pytest.fixture
 def sender(world: World, bus: Bus) -> Sender:
-    return tell(world.conductor, bus)
+    return send_notifications(world.conductor, bus)
 
 
 def a_server(world: World) -> str:
@@ -206,7 +212,9 @@ def test_a_build_that_failed(world: World, bus: Bus, sender: Sender) -> None:
 
 
 def test_changes_of_state_are_told_when_wanted(world: World, bus: Bus) -> None:
-    sender = tell(world.conductor, bus, kind="versioned", on_state_change="vm_and_task_state")
+    sender = send_notifications(
+        world.conductor, bus, kind="versioned", on_state_change="vm_and_task_state"
+    )
     uuid = a_server(world)
     server_of = lambda c: servers.alive(c, uuid, None)  # noqa: E731
     store = world.conductor.store
@@ -369,7 +377,7 @@ def test_one_that_the_bus_refuses_is_set_aside_once_it_takes_the_next(
 
 
 def test_while_the_bus_is_away_the_outbox_is_bounded(world: World, bus: Bus) -> None:
-    sender = tell(world.conductor, bus, max_pending=3)
+    sender = send_notifications(world.conductor, bus, max_pending=3)
     bus.down = True
     uuid = a_server(world)
     sender.send_all()
@@ -479,7 +487,7 @@ def test_a_transaction_has_one_insert_more_at_the_most(
 
     off = counted()
     assert "notification_outbox" not in str(off)
-    tell(world.conductor, bus, on_state_change="vm_and_task_state")
+    send_notifications(world.conductor, bus, on_state_change="vm_and_task_state")
     on = counted()
     inserts = [sum("INSERT INTO notification_outbox" in one for one in part) for part in on]
     assert max(inserts) == 1

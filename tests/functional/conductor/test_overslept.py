@@ -40,8 +40,10 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import pulse
 from db import schema
 from tests.functional.conductor.harness import IMAGE, Died, Mortal, World
+from tests.functional.conductor.takeover.cloud import Cloud
+from tests.functional.conductor.takeover.deaths import clear
+from tests.functional.conductor.takeover.stories import STORIES
 from tests.functional.conductor.test_leases import go_apart
-from tests.functional.conductor.test_takeover import STORIES, Cloud, _clear
 
 REMOVALS = (Destroy, RemoveBackup, RemoveImage, RemoveVnet, RemoveVolume, RetireTemplate)
 NOT_SO = Failure(Category.UNKNOWN_OUTCOME, "It is not so.", verdict=Verdict.FATAL)
@@ -130,7 +132,7 @@ def test_nothing_is_changed_for_a_deadline_that_passed_unseen(
         assert not mine, (dies_at, mine)
         assert not [one for one in cloud.changed if isinstance(one, REMOVALS)], dies_at
     cloud.finds_it_done = True
-    _clear(cloud, first)
+    clear(cloud, first)
 
 
 def test_builds_that_ended_are_adopted(world: World) -> None:

@@ -154,7 +154,7 @@ def test_an_old_disk_that_stays_is_no_failure_of_the_server(world: World) -> Non
     world.until(uuid, "active")
     last = world.rows(schema.operations)[-1]
     assert last.state == "done"
-    assert last.message.startswith("The old disk stays: Permission")
+    assert last.message.startswith("The old disk was not removed: Permission")
 
 
 def test_a_delete_interrupts_it(world: World) -> None:

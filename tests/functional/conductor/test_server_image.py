@@ -134,7 +134,9 @@ def test_on_another_node_it_is_refused_before_anything(
     change = schema.images.update().where(schema.images.c.id == image_id).values(home=there)
     world.conductor.store.run(lambda connection: connection.execute(change))
     before, operations = world.row(server), len(world.rows(schema.operations))
-    with pytest.raises(Invalid, match="copied on node pve9 only, which has it, and the server is"):
+    with pytest.raises(
+        Invalid, match="copied only on node pve9, where its disk is, and the server"
+    ):
         ask(world, server, action, image_id)
     assert world.row(server) == before
     assert len(world.rows(schema.operations)) == operations

@@ -22,7 +22,7 @@ from db import engine, schema
 from db.reads.servers.usage_audits import find
 from tests.fixtures.compute import a_full_server, uuid_of
 from tests.fixtures.notifications import differences
-from tests.functional.conductor.telling import VERSIONED, Bus, data
+from tests.functional.conductor.notification_bus import VERSIONED, Bus, data
 
 DAY = datetime.timedelta(days=1)
 NOW = datetime.datetime(2026, 3, 17, 12, tzinfo=datetime.UTC)

@@ -293,7 +293,7 @@ def test_changes(world: World, make: Make, ports: PortEndpoint) -> None:
     ports.update_port(world.ctxt, port_id, PortChange(name="newer"))
     ports.update_port(world.ctxt, port_id, PortChange(fixed_ips=(FixedIp(ip_address="10.0.0.5"),)))
     for one in (PortChange(mac="fa:16:3e:00:00:03"), PortChange(fixed_ips=())):
-        with pytest.raises(Conflict, match="can't be changed while server"):
+        with pytest.raises(Conflict, match="can't be changed while it is attached to server"):
             ports.update_port(world.ctxt, port_id, one)
     found = row(world, port_id)
     assert (found.name, found.mac, found.ip) == ("newer", "fa:16:3e:00:00:02", "10.0.0.5")

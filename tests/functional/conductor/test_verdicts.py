@@ -242,7 +242,7 @@ def test_refusals_end_with_the_band(world: World) -> None:
     fault = world.rows(schema.faults)[-1]
     assert fault.category == "configuration"
     assert "2 quarantined" in fault.message
-    assert "The last one that was tried: VM 100000 is not ours" in fault.message
+    assert "The failure with the last VMID: VM 100000 is not ours" in fault.message
     states = {row.vmid: row.state for row in world.rows(schema.vmids)}
     assert states == {100_000: "quarantined", 100_001: "reserved", 100_002: "quarantined"}
     mine = [row for row in world.rows(schema.vmid_journal) if row.server_uuid]

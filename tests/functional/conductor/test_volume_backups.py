@@ -146,7 +146,7 @@ def test_what_is_not_backed_up(saved: Saved) -> None:
     site.attached(server, other)
     with pytest.raises(Invalid, match="must use the force flag"):
         saved.new(other)
-    with pytest.raises(Invalid, match="while a server has it"):
+    with pytest.raises(Invalid, match="while it is attached to a server"):
         saved.new(other, force=True)
     assert site.row(other).status == "in-use"
     before = len(site.world.rows(schema.volume_backups))

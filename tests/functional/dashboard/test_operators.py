@@ -213,7 +213,7 @@ def test_a_drain_is_paused_resumed_and_cancelled(
     assert "No more moves begin for now" in admin.submit(f"{path}/pause").text
     assert "paused" in admin.parsed.text
     assert not admin.has_form(f"{path}/pause")
-    assert "It goes on." in admin.submit(f"{path}/resume").text
+    assert "Moves begin again." in admin.submit(f"{path}/resume").text
     assert admin.has_form(f"{path}/pause")
     assert "it ends with those under way" in admin.submit(f"{path}/cancel").text
     [running] = re.findall(r'action="/dashboard(/migrations/of/[^"]+/abort)"', listed(admin))

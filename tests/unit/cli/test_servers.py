@@ -235,7 +235,7 @@ def test_create_leaves_the_network_to_the_cloud_unless_one_is_named() -> None:
 def test_create_refuses_none_with_a_network() -> None:
     ran = run(creating(a_server()), *CREATE, "web", "--nic", "none", "--network", "vmbr0")
     assert ran.code == 1
-    assert "none goes with no other" in ran.err
+    assert "none can't be combined with another" in ran.err
 
 
 @pytest.mark.parametrize("text", ["", "net-id=", "x=1", "net-id=a,port-id=b", "tag=x"])

@@ -18,10 +18,10 @@ class Metrics:
     @operation(policies.METRICS)
     def show(self, call: Call) -> Any:
         """Count servers, open operations, services, findings and VMIDs; show the last audit."""
-        heard_since = clock.utcnow() - datetime.timedelta(
+        up_since = clock.utcnow() - datetime.timedelta(
             seconds=call.cloud.conf.api.service_down_seconds
         )
-        found = call.read(metrics.read, heard_since)
+        found = call.read(metrics.read, up_since)
         return {
             "metrics": {
                 "servers": [

@@ -112,9 +112,9 @@ def _update(call: Call, volume_id: str, asked: Mapping[str, Any]) -> None:
         if asked.get(name, has) != has:
             raise Invalid(f"The {name} property is not mutable")
     if "delete_on_termination" in asked:
-        goes = _truth(asked["delete_on_termination"])
+        deletes = _truth(asked["delete_on_termination"])
         call.conductor.set_delete_on_termination(
-            call.ctxt, call.server.uuid, volume_id, delete=goes
+            call.ctxt, call.server.uuid, volume_id, delete=deletes
         )
 
 

@@ -223,7 +223,7 @@ class ApiError(HypervisorError):
         return bool(_EXISTS.search(self.text) or _BEING_CREATED.search(self.text))
 
     @property
-    def unheard_of(self) -> bool:
+    def is_unknown(self) -> bool:
         """Whether it is a 500 with an unknown text: the request may have been served."""
         return self.status == 500 and not self.no_config and _found(self.text) is None
 
@@ -231,7 +231,7 @@ class ApiError(HypervisorError):
     def may_look_different(self) -> bool:
         """Whether another look may show success or a way to it: somebody had the lock, or
         wrote at the same time, or the outcome is unknown."""
-        return self.unheard_of or self.category in (Category.LOCK, Category.UNKNOWN_OUTCOME)
+        return self.is_unknown or self.category in (Category.LOCK, Category.UNKNOWN_OUTCOME)
 
     @property
     def locked(self) -> bool:

@@ -341,7 +341,7 @@ class _Copy:
         self._first_seconds = first_seconds
         self._log = Transfers(expected_bytes)
         self._began = self._looked = time.monotonic()
-        self._told: Mapping[str, int] = {}
+        self._logged: Mapping[str, int] = {}
 
     def look(self) -> None:
         """Report the progress, if it is time to read it; one call."""
@@ -352,9 +352,9 @@ class _Copy:
             return
         self._log.read(self._tasks.log_from(self._task, self._log.lines))
         found = self._log.progress(age)
-        if found and found != self._told:
+        if found and found != self._logged:
             self._work.progress(**found)
-            self._told = found
+            self._logged = found
         self._looked = time.monotonic()
 
 

@@ -315,7 +315,7 @@ class Vm:
                     self.work.pause(self.lock_pause(error, attempt))
                 elif error.category is Category.UNKNOWN_OUTCOME:
                     self._await_outcome(done)
-                elif (error.unheard_of and self._await_outcome(done)) or done():
+                elif (error.is_unknown and self._await_outcome(done)) or done():
                     return None
                 else:
                     raise

@@ -230,7 +230,7 @@ class Affinity:
         """Delete a rule of ours if it is still as it was looked at: deletes take no digest."""
         now = self._rules().get(whose)
         if now is not None and now != rule:
-            raise ApiError(Category.LOCK, f"Rule {rule.name} was changed meanwhile.")
+            raise ApiError(Category.LOCK, f"Rule {rule.name} was changed since it was read.")
         if now is not None:
             self._client.delete(f"cluster/ha/rules/{rule.name}")
 

@@ -278,9 +278,9 @@ def replicas(jobs: Iterable[Mapping[str, Any]]) -> tuple[SeenReplica, ...]:
 
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the owner that a configuration names, and whether all its marks agree."""
-    server, image, volume = (_said(config, name) for name in marks.OWNED)
+    server, image, volume = (_after_prefix(config, name) for name in marks.OWNED)
     cloud, project, user = (
-        _said(config, name) for name in (marks.CLOUD, marks.PROJECT, marks.USER)
+        _after_prefix(config, name) for name in (marks.CLOUD, marks.PROJECT, marks.USER)
     )
     mark = marks.template_mark(image or "", cloud or "")
     if server is not None:
@@ -300,7 +300,7 @@ def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _said(config: Mapping[str, Any], prefix: str) -> str | None:
+def _after_prefix(config: Mapping[str, Any], prefix: str) -> str | None:
     """Return what follows on the first line of the description that begins so."""
     found = (line.removeprefix(prefix) for line in marks.lines(config) if line.startswith(prefix))
     return next(filter(None, found), None)

@@ -84,8 +84,8 @@ class VmDisks:
         """Upload the ISO under the name that the one in use doesn't have."""
         self._make_ready(swap)
         iso = image()
-        stays = noted_swap.drive_before(self._vm)
-        volid = config_drive.upload(self._vm, swap.resource_id, iso, stays)
+        retained = noted_swap.drive_before(self._vm)
+        volid = config_drive.upload(self._vm, swap.resource_id, iso, retained)
         return {"volume": volid, "bytes": len(iso)}
 
     def swap(self, swap: Swap) -> Detail:

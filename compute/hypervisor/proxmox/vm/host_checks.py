@@ -159,7 +159,7 @@ def relist(shared: Shared, build: Build, node_name: str) -> None:
         if now.volid == found.volid and size > build.disk_gib << 30:
             raise _corrupt(
                 found,
-                f"was replaced by one that needs {-(-size >> 30)} GiB; "
+                f"was replaced by an image that needs {-(-size >> 30)} GiB; "
                 f"the server's disk has {build.disk_gib} GiB",
             )
 

@@ -45,7 +45,7 @@ def fit(
 def _require_own(vm: Vm, config: Config, disk: LocalDisk) -> None:
     slot = disks.local_slot(disk)
     if slot in config and _own(vm, config, disk) is None:
-        raise devices.refused(f"{vm} has something else in {slot}, where {disk.serial} goes.")
+        raise devices.refused(f"{vm} has something else in {slot}, the slot of {disk.serial}.")
 
 
 def _own(vm: Vm, config: Config, disk: LocalDisk) -> str | None:

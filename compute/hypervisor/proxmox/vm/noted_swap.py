@@ -66,7 +66,7 @@ def end_others(vm: Vm, operation_id: int) -> None:
     if not ended.gone:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME,
-            f"{vm} keeps what an earlier operation left: {', '.join(ended.left)}.",
+            f"{vm} still has what an earlier operation left: {', '.join(ended.left)}.",
             left=ended.left,
         )
 

@@ -152,7 +152,7 @@ def _left_locked(vm: Vm, error: ApiError) -> HypervisorError | None:
         return None
     return HypervisorError(
         error.category,
-        f"{error.message} {vm} runs on and keeps the lock '{SUSPENDING}'.",
+        f"{error.message} {vm} is still running, and locked ({SUSPENDING}).",
         upid=error.upid,
         log_tail=error.log_tail,
         left=(f"{vm}: locked ({SUSPENDING})",),

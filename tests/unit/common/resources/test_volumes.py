@@ -20,7 +20,7 @@ def test_a_serial_fits_a_scsi_disk() -> None:
 
 
 def test_what_an_action_shows_lets_no_other_action_begin() -> None:
-    meanwhile = {rule.meanwhile for rule in RULES.values()} - {None}
+    meanwhile = {rule.during for rule in RULES.values()} - {None}
     for action, rule in RULES.items():
         assert not rule.begins & meanwhile, action
 

@@ -103,7 +103,7 @@ def test_a_vm_that_was_not_read_lacks_nothing() -> None:
 def test_a_reference_of_a_vm_whose_server_does_not_have_the_volume() -> None:
     found = only(given(attachments=(), volumes=(dataclasses.replace(VOLUME, status="available"),)))
     assert (found.kind, found.subject) == (ELSEWHERE, "c1/100001/data")
-    assert "no server has it" in found.cause
+    assert "no server uses it" in found.cause
     assert KINDS[ELSEWHERE].verb is Verb.REPORT
 
 
@@ -111,7 +111,7 @@ def test_a_reference_of_another_vm_than_the_servers() -> None:
     other = a_vm(300_001, None, references=(dataclasses.replace(NAMED, vmid=300_001),))
     bands = {"c1": (100_000, 199_999)}
     kinds = {one.kind: one for one in differences(given(web(), a_holder(), other, bands=bands))}
-    assert f"server {WEB} has it" in kinds[ELSEWHERE].cause
+    assert f"server {WEB} uses it" in kinds[ELSEWHERE].cause
     assert kinds[ELSEWHERE].vmid == 300_001
 
 

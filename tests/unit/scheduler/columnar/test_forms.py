@@ -309,7 +309,7 @@ def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
 def test_nobody_was_silent_for_longer_than_could_be_heard() -> None:
     heard = [float("inf"), 600.0, 20.0, 0.0]
     timer = [0.0]
-    table = HostTable(lambda: timer[0], heard_for=lambda: heard.pop(0))
+    table = HostTable(lambda: timer[0], bus_up_seconds=lambda: heard.pop(0))
     table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")))
     timer[0] = 100.0
     found = [[host.silent_seconds for host in table.all(NOW)] for _ in range(4)]

@@ -125,7 +125,7 @@ def test_reasons_carry_the_numbers() -> None:
         "in cluster sim1, the server can't leave sim2"
     )
     assert retry(a_host(), a_request(cluster="sim1", ignore_hosts=("pve1",))) == (
-        "the server's own host, or one that can't take it"
+        "the server's own host, or a host that can't take it"
     )
     assert retry(a_host(), a_request(ignore_hosts=("pve1",))) == "an earlier attempt failed here"
     assert network_reach(a_host(), a_request(networks=("vmbr0", "vmbr9"))) == (

@@ -1,4 +1,4 @@
-"""A conductor of a test that tells of what it does, and a bus that the test holds."""
+"""A conductor of a test that sends notifications, and a bus that the test holds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def data(message: Message) -> Any:
     return message.payload["nova_object.data"]
 
 
-def tell(
+def send_notifications(
     conductor: Conductor,
     bus: Bus,
     *,

@@ -33,6 +33,9 @@ _MODULE = re.compile(r"(?<![/\w])python3? -m ([a-z][\w.]*)")
 _LABELS = "labels"
 #: who isn't asked
 _NOBODY: Any = None
+_FILE = re.compile(r"(?:[\w.-]+/)+\w+\.py\b")
+#: where a name of the reader's stands in a path
+_PATTERN = re.compile(r"\b[A-Z]{3,}\b")
 
 OTHERS = {
     ("docs/notifications.md", "[DEFAULT] instance_usage_audit"): "Nova's name of ours",
@@ -40,6 +43,15 @@ OTHERS = {
     ("docs/placement.md", "[cors] allowed_origin"): "oslo.middleware's",
 }
 """{(page, option): whose it is}"""
+
+OTHER_FILES = {
+    (
+        "docs/decisions/0024-former-apis-and-the-driver-without-a-hypervisor.md",
+        "api/compute_v2.py",
+    ): "openstackclient's",
+    ("docs/existing-dashboards.md", "etc/horizon/local/local_settings.py"): "Horizon's",
+}
+"""{(page, path): whose it is}"""
 
 
 def codes(page: Path) -> Iterator[str]:
@@ -158,3 +170,23 @@ def test_targets_of_make_exist(page: Path) -> None:
 def test_modules_exist(page: Path) -> None:
     for module in _MODULE.findall(everything(page)):
         assert importlib.util.find_spec(module) is not None, module
+
+
+# --- files of the tree
+
+
+@pytest.fixture(scope="module")
+def modules() -> frozenset[str]:
+    """Paths in the tree, each with a slash before it."""
+    rooms = {one.parent for one in ROOT.glob("*/__init__.py")} | {ROOT / "tests"}
+    rooms |= {ROOT / "benchmarks"}
+    found = [one for room in rooms for one in room.rglob("*.py")]
+    return frozenset(f"/{one.relative_to(ROOT)}" for one in found)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_modules_that_are_named_by_their_path_exist(page: Path, modules: frozenset[str]) -> None:
+    """A page may leave out the rooms that it speaks of, as in `move/resize.py`."""
+    for path in _FILE.findall("\n".join(codes(page))):
+        if (name(page), path) not in OTHER_FILES and not _PATTERN.search(path):
+            assert any(one.endswith(f"/{path}") for one in modules), path

@@ -28,6 +28,7 @@ from tests.functional.pages.services import (
     DASHBOARD,
     DASHBOARD_SETTINGS,
     DATABASE,
+    DEPLOYED,
     FILTER,
     FORM,
     KEYSTONE,
@@ -116,7 +117,7 @@ def test_a_keystone_of_ones_own(
         placement = among.replace("[keystone_authtoken]", "[placement]")
         database = f"[placement_database]\nconnection = sqlite:///{tmp_path}/placement.sqlite\n"
         conf = private(tmp_path / "micronova.conf", f"{checked}\n{placement}\n{database}")
-        for command in DATABASE.commands():
+        for command in [*DATABASE.commands(), *DEPLOYED.commands()]:
             desk.run(command.replace("{conf}", str(conf)), {})
         desk.run(f"micronova doctor --config-file {conf}", {})
         assert_checked(conf, keystone, memcached)

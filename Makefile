@@ -18,7 +18,7 @@ up: $(VENV)/installed
 test: $(VENV)/tox
 	@echo 'Runs the tests of what you changed and a sample of all others in an environment of their own:'
 	@echo 'up to eight minutes on two cores, and the first time some more to install it.'
-	@echo 'Seconds take: $(VENV)/bin/tox -e unit. Everything runs: make test-all'
+	@echo 'A minute takes: .tox/dev/bin/pytest tests/unit --forks 2. Everything runs: make test-all'
 	$(VENV)/bin/tox run -q -e touched $(ARGS)
 
 test-all: $(VENV)/tox

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import threading
 import typing
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
@@ -33,6 +34,23 @@ def load(cls: type[T], data: Any) -> T:
     """
     if isinstance(cls, type) and issubclass(cls, Tagged):
         return typing.cast(T, _load_member(cls, data))
+    return _convert(cls, data)
+
+
+_KNOWN: set[Any] = set()
+_LEARNING = threading.Lock()
+
+
+def _convert(cls: type[T], data: Any) -> T:
+    """Convert plain values by msgspec, which learns the fields of each class at its first use.
+
+    One thread at a time does that: msgspec 0.22 notes a class (its `__msgspec_cache__`) before it
+    has read its fields, and another thread that uses it then crashes the process.
+    """
+    if cls not in _KNOWN:
+        with _LEARNING:
+            msgspec.json.Decoder(cls, dec_hook=_load_nested)
+            _KNOWN.add(cls)
     return msgspec.convert(data, cls, dec_hook=_load_nested)
 
 
@@ -68,7 +86,7 @@ def _members(cls: Any) -> Mapping[str, type[Tagged]]:
 
 
 def _load_member(cls: type[Tagged], data: Any) -> Tagged:
-    return msgspec.convert(data, _member(cls, data), dec_hook=_load_nested)
+    return _convert(_member(cls, data), data)
 
 
 def _load_nested(hint: Any, data: Any) -> Tagged:

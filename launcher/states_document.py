@@ -11,7 +11,7 @@ from common.resources.states import ACTIONS, BACK, SEEN, Action, TaskState, VmSt
 _HEAD = """\
 # States, actions and failures
 
-Made by `tox -e genstates` from `common/resources/states.py` and `common/failures.py`; not \
+Made by `tox -e generate` from `common/resources/states.py` and `common/failures.py`; not \
 to be edited.
 
 What a server *is* (vm_state) and what is being *done* to it (task_state) are two things. An action

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`((?:micronova|openstack) [^`=\n]+(?: [^`\n]+)?)`(?!`)")
+_INLINE_OF_NODES = re.compile(r"(?<!`)`((?:pvesh|pvesm|pveum|qm) [^`\n]+)`(?!`)")
 
 
 @dataclass(frozen=True)
@@ -52,5 +53,14 @@ def block(page: str, language: str, having: str) -> str:
 
 def inline_commands(page: Path) -> Iterator[str]:
     """Yield the commands that stand in a page's sentences."""
-    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
-    yield from (found[1] for found in _INLINE.finditer(text))
+    yield from (found[1] for found in _INLINE.finditer(sentences(page)))
+
+
+def inline_node_commands(page: Path) -> Iterator[str]:
+    """Yield those that root enters on a node of Proxmox VE."""
+    yield from (found[1] for found in _INLINE_OF_NODES.finditer(sentences(page)))
+
+
+def sentences(page: Path) -> str:
+    """Return what a page has beside its blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))

@@ -2,9 +2,9 @@
 
 ``--part all``, which is the default and what ``.ci/run`` does, leaves out the mark ``long`` and of
 the folders of ``STORIES``, all but a fixed sample: they take hours together. ``--part touched``,
-which is ``make test``, runs the tests of the modules that differ from the last commit but one, and
-a sample of all others: one of `n` tests of each file in the folders of ``TESTS``, one of `n` files
-in those of ``FILES``. It rotates with the commit.
+which is ``make test``, runs the tests of the modules that differ from the last commit but one (of
+many modules: a sample of their files), and a sample of all others: one of `n` tests of each file
+in the folders of ``TESTS``, one of `n` files in those of ``FILES``. It rotates with the commit.
 
 A test with the mark ``sampled(n)`` is an enumeration, such as a death at each commit: in
 ``tests/chaos``, and in a sample, one of `n` of its cases runs. ``tox -e chaos`` runs all of them.
@@ -17,7 +17,7 @@ import hashlib
 import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import pytest
@@ -81,6 +81,9 @@ ALWAYS = frozenset(
 )
 """Files of which a part runs each time."""
 
+MOST_TOUCHED = 20
+"""How many files a person waits for whole. A move of modules touches a third of the tree."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -102,7 +105,12 @@ def parts_of(part: str) -> Parts:
             {name: one[name] for name in STORIES if name in one} for one in (TESTS, FILES)
         )
         return Parts(tests, files)
-    return Parts(seed=commit(), touched=touched_by(_changed()))
+    return Parts(seed=commit(), touched=few(touched_by(_changed()), commit()))
+
+
+def few(files: Set[str], seed: str) -> frozenset[str]:
+    """Return the files that run whole: `MOST_TOUCHED` of them after a change to many modules."""
+    return frozenset(_by_hash(files, seed)[:MOST_TOUCHED])
 
 
 @functools.cache
@@ -135,8 +143,11 @@ def _runs_whole(item: pytest.Item, parts: Parts) -> bool:
 
 def sample(names: Sequence[str], part: int, seed: str = "") -> frozenset[str]:
     """Return one of `part` names, and one at least: whichever have the smallest hashes."""
-    by_hash = sorted(names, key=lambda name: hashlib.sha256(f"{seed}{name}".encode()).digest())
-    return frozenset(by_hash[: max(1, len(names) // part)])
+    return frozenset(_by_hash(names, seed)[: max(1, len(names) // part)])
+
+
+def _by_hash(names: Iterable[str], seed: str) -> list[str]:
+    return sorted(names, key=lambda name: hashlib.sha256(f"{seed}{name}".encode()).digest())
 
 
 def touched_by(changed: Sequence[str]) -> frozenset[str]:

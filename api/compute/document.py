@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 
 from api.compute import policies
 from api.compute.microversions import HISTORY, VERSIONS
@@ -27,7 +28,7 @@ Errors have Nova's form: `{{"badRequest": {{"code": 400, "message": "…"}}}}`. 
 its request ID in `X-OpenStack-Request-ID` and `X-Compute-Request-ID`. The outcome of a request, or
 of a server, is explained under its ID: see `GET /explanations/{{subject}}` below.
 
-This file is generated: `python -m api.compute.document > docs/api.md`.
+This file is generated: `python -m api.compute.document docs/api.md`.
 """
 
 DIFFERENCES = """\
@@ -347,4 +348,4 @@ def _rules() -> Iterable[tuple[str, ...]]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(document())
+    Path(sys.argv[1]).write_text(document(), encoding="utf-8")

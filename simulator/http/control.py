@@ -98,6 +98,10 @@ def state_of(cluster: Cluster) -> dict[str, Any]:
         }
 
 
+#: the one call whose answer is no JSON
+_VOLUME = ("GET", "volume")
+
+
 class Control:
     """Answers `/_sim/…`. `cluster` in a body or query names the cluster; default: this port's."""
 
@@ -122,6 +126,11 @@ class Control:
             ("POST", "task"): self._task,
         }
 
+    @property
+    def calls(self) -> list[tuple[str, str]]:
+        """Return what it answers: method and path."""
+        return sorted((method, f"/_sim/{name}") for method, name in [*self._handlers, _VOLUME])
+
     def answer(self, entry: Entry, request: Request) -> Response:
         """Answer a control request."""
         parts = urlsplit(request.target)
@@ -131,11 +140,11 @@ class Control:
         try:
             if raw:
                 given |= orjson.loads(raw)
-            if (request.method, name) == ("GET", "volume"):
+            if (request.method, name) == _VOLUME:
                 return self._volume(entry, given)
             handler = self._handlers.get((request.method, name))
             if handler is None:
-                known = ", ".join(sorted(f"{m} /_sim/{n}" for m, n in self._handlers))
+                known = ", ".join(f"{method} {path}" for method, path in self.calls)
                 return _json(404, {"error": f"no such door; there are {known}"})
             return _json(200, handler(entry, given))
         except (BadOrder, ValueError, KeyError, TypeError) as error:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from proxmoxer import ProxmoxAPI
 
+from tests.fixtures import null
 from tests.functional import programs
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.shared import Shared
@@ -85,11 +86,9 @@ class Site:
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Site:
     """The cloud of one driver."""
     driver = request.param
-    options = {"driver": driver, "nodes": 3}
-    if driver == "proxmox":
-        options["speed"] = 50
+    options = {"proxmox": {"driver": driver, "speed": 50}, "null": {"driver": null.DRIVER}}[driver]
     folder = tmp_path_factory.mktemp(driver)
-    cloud = _CLOUD.get(lambda: embedded_cloud(folder, **options), driver)
+    cloud = _CLOUD.get(lambda: embedded_cloud(folder, nodes=3, **options), driver)
     images = frozenset({"debian-12", "ubuntu-24.04", "cirros"})
     return Site(cloud, "debian-12", images, "m1.small", 3, driver == "proxmox")
 

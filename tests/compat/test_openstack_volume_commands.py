@@ -47,8 +47,12 @@ def test_what_there_is_at_several_versions(client: Client, host: str) -> None:
     assert client.names("extension", "list", "--volume") >= {"AvailabilityZones", "Quotas"}
     absolute = client.ask("limits", "show", "--absolute", "--project", "demo")
     assert {one["Name"]: one["Value"] for one in absolute}["max_total_volumes"] == 10
+    for turn in ("disable", "enable"):
+        client.do("volume", "service", "set", f"--{turn}", host, "cinder-volume")
+        services = client.ask("volume", "service", "list", "--service", "cinder-volume")
+        found = {one["Status"] for one in services if one["Host"].partition("@")[0] == host}
+        assert found == {f"{turn}d"}
     for words in (
-        ("volume", "service", "set", "--disable", host, "cinder-volume"),
         ("volume", "host", "set", "--disable", host),
         ("volume", "qos", "create", "fast"),
         ("block", "storage", "log", "level", "set", "DEBUG"),

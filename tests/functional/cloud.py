@@ -30,6 +30,8 @@ from tests.functional.waiting import eventually
 
 __all__ = ["EmbeddedCloud", "embedded_cloud", "eventually"]
 
+#: what it prints once it serves
+_UP = "Ctrl-C stops the cloud"
 START_SECONDS = 180
 STOP_SECONDS = 60
 
@@ -158,7 +160,11 @@ def embedded_cloud(
     reader.start()
     try:
         assert up.wait(START_SECONDS), f"not up: {''.join(cloud.output)}"
-        assert process.poll() is None, f"ended: {''.join(cloud.output)}{_logs(state_dir)}"
+        # what it prints ends a moment before the process does
+        is_up = any(line.startswith(_UP) for line in cloud.output)
+        assert is_up and process.poll() is None, (
+            f"ended: {''.join(cloud.output)}{_logs(state_dir)}"
+        )
         yield cloud
         if audited and process.poll() is None:
             Audits(cloud).assert_clean(unaided=True)
@@ -179,7 +185,7 @@ def _read(cloud: EmbeddedCloud, up: threading.Event) -> None:
     assert cloud.process.stdout is not None
     for line in cloud.process.stdout:
         cloud.output.append(line)
-        if line.startswith("Ctrl-C stops the cloud"):
+        if line.startswith(_UP):
             up.set()
     up.set()
 

@@ -9,7 +9,7 @@ import pytest
 
 from common.process.child import ROOT
 from tests import sampling
-from tests.sampling import Parts, mark_the_rest, sample, touched_by
+from tests.sampling import MOST_TOUCHED, Parts, few, mark_the_rest, sample, touched_by
 
 CASES = [f"test_it[{number}]" for number in range(41)]
 
@@ -84,6 +84,15 @@ def test_what_a_change_touches_runs_whole() -> None:
     assert "tests/functional/conductor/test_power.py" not in found
     items = [an_item(f"tests/x/test_a.py::test_{n}") for n in range(4)]
     assert len(run_of(items, Parts({"tests/x": 4}, {}, touched={"tests/x/test_a.py"}))) == 4
+
+
+def test_of_many_touched_files_few_run_whole() -> None:
+    many = {f"tests/x/test_{number}.py" for number in range(50)}
+    found = few(many, "a")
+    assert found < many
+    assert len(found) == MOST_TOUCHED
+    assert found != few(many, "b")
+    assert few({"tests/x/test_0.py"}, "a") == {"tests/x/test_0.py"}
 
 
 def test_an_enumeration_of_hours_is_sampled_even_where_it_was_touched() -> None:

@@ -79,7 +79,9 @@ class Listing(Generic[R, F]):
     def count(self, connection: sa.Connection, wanted: F) -> int:
         """Return how many records there are."""
         where = (*self._where(wanted), *self._visible(wanted.project_id))
-        query = self.query.where(*where).with_only_columns(sa.func.count())
+        number = sa.func.count()
+        # without a condition the columns alone say which tables it is of
+        query = self.query.where(*where).with_only_columns(number, maintain_column_froms=True)
         return int(connection.execute(query).scalar_one())
 
     def get(

@@ -6,7 +6,9 @@ meanwhile is read from their metrics: nothing.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +34,25 @@ PAGES = {
     "/network/port": ("No Data",),
     "/network/security-group": ("Create Security Group", "default"),
 }
+OF_ADMINISTRATORS = {
+    "/base/overview-admin": ("Platform Info", "nova-conductor", "pve3"),
+    "/compute/instance-admin": ("Total 0 items",),
+    "/compute/hypervisors-admin": ("pve1", "QEMU"),
+    "/compute/flavor-admin": ("Create Flavor",),
+    "/compute/aggregates-admin": ("Create Host Aggregate",),
+    "/compute/image-admin": ("cirros", "Active"),
+    "/storage/volume-admin": ("Total 0 items",),
+    "/storage/volume-type-admin": ("shared", "Manage QoS Spec"),
+    "/storage/storage-admin": ("pve1@local#local",),
+    "/storage/snapshot-admin": ("Total 0 items",),
+    "/storage/backup-admin": ("Total 0 items",),
+    "/network/networks-admin": ("vmbr0", "Active"),
+    "/network/port-admin": ("Total 0 items",),
+    "/configuration-admin/info": ("nova", "/compute/v2.1"),
+    "/configuration-admin/metadata": ("Guest hardware", "OS::Nova::Flavor"),
+    "/identity/project-admin": ("service", "demo"),
+    "/identity/user-admin": ("demo-reader",),
+}
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +62,26 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCloud]:
 
 
 @pytest.fixture(scope="module")
-def member(cloud: EmbeddedCloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+def url(cloud: EmbeddedCloud, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_skyline(cloud, tmp_path_factory.mktemp("skyline")) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def logged_in(cloud: EmbeddedCloud, url: str, folder: Path, who: str) -> Iterator[Person]:
     from tests.browser.chromium import chromium
 
-    with (
-        running_skyline(cloud, tmp_path_factory.mktemp("skyline")) as url,
-        chromium(tmp_path_factory.mktemp("chromium")) as driver,
-    ):
+    with chromium(folder) as driver:
         driver.set_window_size(1400, 900)
-        yield Person(driver, url, cloud, "micronova-demo")
+        yield Person(driver, url, cloud, who)
+
+
+@pytest.fixture(scope="module")
+def member(
+    cloud: EmbeddedCloud, url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Person]:
+    with logged_in(cloud, url, tmp_path_factory.mktemp("member"), "micronova-demo") as person:
+        yield person
 
 
 @pytest.fixture(autouse=True)
@@ -68,6 +100,12 @@ def test_pages_open(member: Person) -> None:
     member.open("/network/networks", "Shared Networks")
     member.press("Shared Networks")
     member.sees_row("vmbr0", "Active")
+
+
+def test_pages_of_administrators_open(cloud: EmbeddedCloud, url: str, tmp_path: Path) -> None:
+    with logged_in(cloud, url, tmp_path, "micronova-admin") as administrator:
+        for path, texts in OF_ADMINISTRATORS.items():
+            administrator.open(path, *texts)
 
 
 def test_the_life_of_a_server(member: Person) -> None:

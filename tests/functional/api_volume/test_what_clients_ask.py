@@ -11,6 +11,9 @@ from conductor.endpoints.quotas import QuotaEndpoint
 from db import schema
 from tests.fixtures import auth
 from tests.functional.api_volume.conftest import VolumeApi
+from tests.functional.api_volume.test_backups import SAFE, saved
+from tests.functional.api_volume.test_snapshots import made as an_available_one
+from tests.functional.api_volume.test_snapshots import taken
 from tests.functional.api_volume.test_volumes import made, make, message, show
 
 ADMIN = {"token": auth.ADMIN}
@@ -47,6 +50,29 @@ def test_a_filter_that_a_list_has_not_is_refused(api: VolumeApi) -> None:
     assert api.ask("GET", "/volumes?name~=on", version="3.31")[0] == 400
     assert names(api.ask("GET", "/volumes?name~=on", version="3.34")) == ["one"]
     assert api.ask("GET", "/attachments?color=red", version="3.31")[0] == 400
+
+
+@pytest.mark.parametrize("noun", ["volumes", "snapshots", "backups"])
+def test_a_count_is_the_number_of_those_that_are_listed(api: VolumeApi, noun: str) -> None:
+    """An administrator's list of all projects has no condition: Skyline shows the count."""
+
+    def counted() -> tuple[int, ...]:
+        counts = []
+        for query in ("all_tenants=1&with_count=1", "with_count=1"):
+            for path in (noun, f"{noun}/detail"):
+                status, body = api.ask("GET", f"/{path}?{query}", version="3.45", **ADMIN)
+                assert status == 200, body
+                assert body["count"] == len(body[noun])
+                counts.append(body["count"])
+        return tuple(counts)
+
+    assert counted() == (0, 0, 0, 0)
+    api.world.storages.append(SAFE)
+    api.world.beat()
+    for volume_id in (an_available_one(api), an_available_one(api)):
+        if noun != "volumes":
+            {"snapshots": taken, "backups": saved}[noun](api, volume_id)
+    assert counted() == (2, 2, 0, 0)
 
 
 def test_filters_of_volumes(api: VolumeApi) -> None:

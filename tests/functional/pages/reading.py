@@ -25,7 +25,7 @@ from pathlib import Path
 
 from tests.fixtures.root_shell import RootShell
 from tests.functional import programs
-from tests.pages import ROOT, Block, blocks, inline_commands
+from tests.pages import ROOT, Block, blocks, inline_commands, inline_node_commands
 
 SECONDS = 180.0
 LAST = ".printed"
@@ -68,7 +68,8 @@ class Reading:
         yield from lines(self.before)
         for text in self.texts():
             yield from [text] if self.together else lines(text)
-        known = set(inline_commands(ROOT / self.page))
+        page = ROOT / self.page
+        known = {*inline_commands(page), *inline_node_commands(page)}
         for text in self.sentences:
             assert text in known, f"{self.page} has no `{text}`"
             yield self.filled(text)

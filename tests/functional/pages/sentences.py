@@ -91,9 +91,15 @@ SENTENCES = [
             "micronova orphan list",
             "micronova orphan reap --yes",
             "micronova vmid list --state quarantined",
+            "pvesm status",
+            "pveum user token modify <user> <token> --expire <time>",
         ),
         before=TINY,
-        values=_OF_WEB,
+        values=(
+            *_OF_WEB,
+            ("<user> <token>", "micronova@pve agent"),
+            ("<time>", "$(date -d 'next year' +%s)"),
+        ),
         after=NO_SERVERS,
     ),
     Reading(
@@ -142,6 +148,44 @@ SENTENCES = [
                 grep -o 'shared:iso/micronova[^"]*'); do pvesm free $drive; done""",
     ),
     Reading(
+        "docs/troubleshoot.md",
+        who="micronova",
+        sentences=("pvesm status", "qm set <VMID> --protection 0"),
+        before=f"""{TINY}
+            qm set {_VMID} --protection 1
+            openstack server delete web
+            micronova explain web | grep 'qm set '{_VMID}' --protection 0'""",
+        values=(("<VMID>", _VMID),),
+        after="openstack server delete --wait web",
+    ),
+    Reading(
+        "docs/volumes.md",
+        who="micronova",
+        sentences=("qm set <vmid> --delete unusedN",),
+        before=f"""{TINY}
+            qm snapshot {_VMID} theirs
+            openstack server rebuild --wait web
+            micronova explain web | grep 'left=.*a snapshot of VM .* names it'
+            qm delsnapshot {_VMID} theirs
+            qm config {_VMID} | grep unused0""",
+        values=(("<vmid>", _VMID), ("unusedN", "unused0")),
+        after=f"""
+            ! qm config {_VMID} | grep unused0
+            {NO_SERVERS}""",
+    ),
+    Reading(
+        "docs/proxmox.md",
+        who="micronova",
+        sentences=("pvesm set <storage> --content images,iso,import",),
+        before="""
+            pvesm add nfs more --server 192.0.2.9 --export /more --path /mnt/pve/more \\
+                --content images""",
+        values=(("<storage>", "more"),),
+        after="""
+            pvesh get /storage/more | grep import
+            pvesh delete /storage/more""",
+    ),
+    Reading(
         "docs/proxmox.md",
         who="micronova",
         sentences=(
@@ -153,4 +197,39 @@ SENTENCES = [
         values=_OF_WEB,
     ),
     Reading("docs/development/new-proxmox-call.md", sentences=("micronova proxmox prepare",)),
+    Reading(
+        "docs/doctor.md",
+        sentences=("qm config …",),
+        before=TINY,
+        values=(("…", _VMID),),
+        after=NO_SERVERS,
+    ),
+    Reading(
+        "docs/install.md",
+        sentences=("micronova files FOLDER",),
+        values=(("FOLDER", "files"),),
+        after="ls files/micronova.conf.sample files/systemd/micronova-up.service",
+    ),
+    Reading(
+        "docs/kubernetes.md",
+        sentences=(
+            "openstack application credential create k8s",
+            "openstack network list",
+            "openstack volume type list",
+        ),
+        after="openstack application credential delete k8s",
+    ),
+    Reading(
+        "docs/kubernetes.md",
+        who="micronova",
+        sentences=("openstack port set --allowed-address ip-address=10.20.0.250 <port>",),
+        before="""
+            OS_CLOUD=micronova-demo openstack port create --network vmbr0 node
+            ! OS_CLOUD=micronova-demo openstack port set \\
+                --allowed-address ip-address=10.20.0.250 node""",
+        values=(("<port>", "node"),),
+        after="""
+            openstack port show node -f value -c allowed_address_pairs | grep 10.20.0.250
+            openstack port delete node""",
+    ),
 ]

@@ -60,6 +60,11 @@ DATABASE = Reading(
     sentences=("micronova db upgrade",),
     values=(("upgrade", "upgrade --config-file {conf}"),),
 )
+DEPLOYED = Reading(
+    "docs/deploy.md",
+    sentences=("micronova config show", "micronova db upgrade"),
+    values=(("config show", "config show --config-file {conf}"), *DATABASE.values),
+)
 SCRAPES = Reading(
     "docs/monitor.md",
     ("scrape_configs:",),
@@ -75,5 +80,5 @@ FILTER = Reading("docs/development/new-filter.md", ("@host_filter",), language="
 
 SERVICES = [
     *(DASHBOARD, DASHBOARD_SETTINGS, NEW_TYPES, KEYSTONE, TOKEN_CHECK),
-    *(DATABASE, SCRAPES, PROCESSES, CASES, FORM, FILTER),
+    *(DATABASE, DEPLOYED, SCRAPES, PROCESSES, CASES, FORM, FILTER),
 ]

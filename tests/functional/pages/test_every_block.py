@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fixtures import root_shell
 from tests.functional.pages.prepared import PREPARED, SECOND, TOGETHER, TRACE
 from tests.functional.pages.readings import FIRST, READINGS
 from tests.functional.pages.sentences import SENTENCES
 from tests.functional.pages.services import SERVICES
-from tests.pages import PAGES, ROOT, every_block, inline_commands
-from tests.unit.docs.test_blocks import commands, is_whole
+from tests.pages import PAGES, ROOT, every_block, inline_commands, inline_node_commands
+from tests.unit.docs.test_blocks import commands, is_whole, without_placeholders
 
 # the plug-ins of openstack's clients warn as they are loaded
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -26,7 +28,7 @@ ELSEWHERE = frozenset(
 EXCEPTIONS = {
     ("CONTRIBUTING.md", "make test"): (
         "they run all tests, this one too; README.md's `make test` is asked what it would run, "
-        "and `.ci/run`, which holds every change, is the other two"
+        "and `.ci/run`, which holds every change, is the others"
     ),
     ("docs/states.md", "stateDiagram-v2"): (
         "a picture made of common/resources/states.py; "
@@ -52,6 +54,10 @@ NAMED = {
         "tests/functional/cli/test_up.py starts clouds with --set, as prepared.py does"
     ),
     "micronova up --set tracing.endpoint=…": "prepared.py starts a cloud with it",
+    **{
+        f"micronova service {name}": "the unit's: tests/functional/test_printed_deployment.py"
+        for name in ("compute", "conductor", "console", "scheduler")
+    },
 }
 
 
@@ -73,11 +79,23 @@ def test_each_command_of_a_sentence_is_run() -> None:
     whole = {
         (name, text)
         for page in PAGES
-        if (name := _name(page)) not in ELSEWHERE | LISTS and not name.startswith("docs/decisions")
-        for text in inline_commands(page)
-        if all(map(is_whole, commands(text))) and text not in NAMED
+        if (name := _name(page)) not in LISTS and not name.startswith("docs/decisions")
+        for text in [*_whole(page), *_whole_of_nodes(page)]
+        if text not in NAMED
     }
     assert whole == run
+
+
+def _whole(page: Path) -> Iterator[str]:
+    for text in inline_commands(page):
+        if all(map(is_whole, commands(text))):
+            yield text
+
+
+def _whole_of_nodes(page: Path) -> Iterator[str]:
+    for text in inline_node_commands(page):
+        if root_shell.is_known(without_placeholders(text)):
+            yield text
 
 
 def _name(page: Path) -> str:

@@ -28,6 +28,7 @@ from tests.functional.pages.services import (
     DASHBOARD,
     DASHBOARD_SETTINGS,
     DATABASE,
+    DEPLOYED,
     FILTER,
     FORM,
     KEYSTONE,
@@ -116,7 +117,7 @@ def test_a_keystone_of_ones_own(
         placement = among.replace("[keystone_authtoken]", "[placement]")
         database = f"[placement_database]\nconnection = sqlite:///{tmp_path}/placement.sqlite\n"
         conf = private(tmp_path / "micronova.conf", f"{checked}\n{placement}\n{database}")
-        for command in DATABASE.commands():
+        for command in [*DATABASE.commands(), *DEPLOYED.commands()]:
             desk.run(command.replace("{conf}", str(conf)), {})
         desk.run(f"micronova doctor --config-file {conf}", {})
         assert_checked(conf, keystone, memcached)
@@ -190,22 +191,19 @@ def test_the_form_of_a_flow_is_as_printed() -> None:
         assert hasattr(ExtendVolumeFlow, name)
 
 
-_IMPORTS = """
-from common.messages.scheduling import RequestSpec
-from scheduler.filters import host_filter
-from scheduler.hosts.host import Host
-
-"""
 _FINDS = """
 import sys
 from types import SimpleNamespace
 from scheduler import filters
+from scheduler.columnar.forms import ColumnarFilter
 from scheduler.explain import words
 
 filters.__path__.append(sys.argv[1])
 found = filters.found()
 names = list(found)
 assert "resources" in names[: names.index("not_crowded")], names
+# as the unit tier asks of all that are in the tree
+assert isinstance(found["not_crowded"], ColumnarFilter) and found["not_crowded"].by_group
 crowded, idle = (SimpleNamespace(facts=SimpleNamespace(running_vms=n)) for n in (50, 49))
 assert found["not_crowded"](idle, None) is None
 assert found["not_crowded"](crowded, None) == "50 VMs run, 49 may"
@@ -214,7 +212,7 @@ print(words.sentence(1, {"not_crowded": {"pve1": "50 VMs run, 49 may"}}))
 
 
 def test_a_first_filter_is_found_by_its_mark(tmp_path: Path) -> None:
-    (tmp_path / "crowded.py").write_text(_IMPORTS + one(FILTER))
+    (tmp_path / "crowded.py").write_text(one(FILTER))
     done = subprocess.run(
         [sys.executable, "-c", _FINDS, str(tmp_path)],
         cwd=ROOT,

@@ -120,11 +120,16 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield command
 
 
+def without_placeholders(line: str) -> str:
+    """Return a line with a 1 for each of what stands for something of the reader's."""
+    return _PLACEHOLDER.sub("1", line)
+
+
 def _words(line: str) -> list[str]:
     line = _COMMENT.sub("", f" {line}").strip()
     # "and so on"; the variable of a loop; a name or number of the reader's
     line = re.sub(r"(?<=\s)…(?=\s|$)", "", line).replace("$interface", "public")
-    line = _PLACEHOLDER.sub("1", line)
+    line = without_placeholders(line)
     if line.split(" ", 1)[0] in _OUR_WORDS and not line.startswith("openstack endpoint"):
         line = _COLUMN.split(line, maxsplit=1)[0]
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)

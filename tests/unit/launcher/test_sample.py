@@ -23,9 +23,9 @@ def sections(text: str) -> dict[str, str]:
 def test_the_configuration_is_current() -> None:
     there = sections((ROOT / "etc/micronova.conf.sample").read_text(encoding="utf-8"))
     wanted = sections(sample.config())
-    assert set(there) == set(wanted), "run tox -e genconfig"
+    assert set(there) == set(wanted), "run tox -e generate"
     for group in set(wanted) - sample.LIBRARIES:
-        assert there[group] == wanted[group], f"[{group}]: run tox -e genconfig"
+        assert there[group] == wanted[group], f"[{group}]: run tox -e generate"
 
 
 @pytest.mark.parametrize("kind", ["policy", "states"])

@@ -1,4 +1,4 @@
-"""``python -m compute.hypervisor.proxmox.api.role_file > simulator/agent_role.json``.
+"""``python -m compute.hypervisor.proxmox.api.role_file simulator/agent_role.json``.
 
 The roles of the simulator's agent, which imports nothing of ours: those of docs/proxmox.md, and
 those with what is optional, but for privileges on the root. Names that a version hasn't are left
@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.calls import Purpose
@@ -38,4 +39,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(text())
+    Path(sys.argv[1]).write_text(text(), encoding="utf-8")

@@ -152,4 +152,4 @@ def lost(written: Any, kept: Any, path: str = "") -> Iterator[str]:
 
 def test_the_page_is_current() -> None:
     written = Path(PAGE).read_text(encoding="utf-8")
-    assert written.endswith(table.document()), "tox -e genmetrics"
+    assert written.endswith(table.document()), "tox -e generate"

@@ -91,6 +91,10 @@ TABLE: Sequence[Pattern] = (
         r"|free space in thin pool|image size is too large|(exceeds? .*|disk )quota",
         Category.STORAGE_FULL,
     ),
+    # Of a ZFS volume's reservation (libzfs_util.c); errno alone, as pve-qemu's `vma extract` and
+    # savevm-async print it (ENOSPC, EDQUOT).
+    _row(r"greater than available space", Category.STORAGE_FULL, SOURCE),
+    _row(r"(failed|error) \(?-(28|122)\b", Category.STORAGE_FULL, SOURCE),
     # The image.
     _row(r"failed to stat '[^']*/import/", Category.IMAGE_NOT_FOUND),
     _row(r"can't find file '", Category.IMAGE_NOT_FOUND),

@@ -198,6 +198,9 @@ class ProxmoxVolume:
                     look_first=False,
                 )
         except ApiError as error:
+            if source is not None and source.snapshot is not None:
+                # The task of a copy meets the lock of what it copies.
+                content.holder_of(self._vm, command, source).explain_lock(error)
             # The owner decides: our holder is gone on with, another's VM is never adopted.
             if not error.id_taken or self._holder.seen() is None:
                 raise

@@ -55,6 +55,8 @@ TABLE: Sequence[Pattern] = (
     _row(r"can't lock file '.*' - got timeout", Category.LOCK),
     _row(r"cfs-lock '.*' error: got lock (request )?timeout", Category.LOCK, SOURCE),
     _row(r"VM is locked \([\w-]+\)", Category.LOCK),
+    # Of a VM with the lock `backup` (qemu-server's RunState.pm).
+    _row(r"cannot suspend to disk during backup", Category.LOCK, SOURCE),
     _row(r"checksum mismatch \(file change by other user", Category.LOCK),
     _row(r"detected modified configuration", Category.LOCK, SOURCE),
     _row(
@@ -179,7 +181,7 @@ _NO_VOLUME = re.compile(
     re.I,
 )
 _IN_USE = re.compile(r"unable to delete '([^']+)' - volume is still in use", re.I)
-_LOCKED = re.compile(r"VM is locked \(", re.I)
+_LOCKED = re.compile(r"VM is locked \(|cannot suspend to disk during backup", re.I)
 _STORAGE_LOCK = re.compile(
     r"can't lock file '[^']*/pve-storage-([^']+)' - got timeout"
     r"|cfs-lock 'storage-([^']+)' error: got lock (?:request )?timeout",

@@ -102,3 +102,7 @@ def follow(cloud: World, folder: Path, remedy: str, full: Full) -> None:
     room = [int(one) for one in re.findall(r'"avail": ([0-9]+)', listed)]
     assert min(room) <= LEFT_BYTES, listed
     full.free()
+
+
+FULL, NARROW = "full", "narrow"
+HOW: Mapping[str, type[Full]] = {FULL: Full, NARROW: Narrow}

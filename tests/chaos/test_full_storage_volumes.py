@@ -22,13 +22,12 @@ from db import schema
 from db.reads.volumes.volume_usage import usage
 from tests.chaos.administrator import reset
 from tests.chaos.dressing import put_images
-from tests.chaos.fullness import BIG, KINDS, Full, Narrow, follow, full_cloud
+from tests.chaos.fullness import BIG, HOW, KINDS, NARROW, follow, full_cloud
 from tests.chaos.renewed import Renewed
 from tests.chaos.resource_play import STORIES
 from tests.chaos.retype_stories import Retype
 from tests.chaos.world import World
 
-FULL, NARROW = "full", "narrow"
 #: snapshots are made by the storage while a server has the volume
 ONLINE = ("btrfs", "lvmthin", "rbd")
 #: snapshots are copies
@@ -60,7 +59,7 @@ CASES = [
     for kind in KINDS
     for name, kinds in NEEDS.items()
     if kind in kinds
-    for how in (FULL, NARROW)
+    for how in HOW
 ]
 #: the status of the volume after a failure, where it isn't the one before: Cinder's
 AFTER = {
@@ -119,7 +118,7 @@ def test_a_story(
     story.prepare()
     cloud.until(lambda: not cloud.open_operations())
     volume, before, had = story.row(), used(cloud), contents(cloud)
-    with (Full if how == FULL else Narrow)(cloud) as full:
+    with HOW[how](cloud) as full:
         failed = asked(cloud, story)
         if failed:
             assert contents(cloud).items() >= had.items(), "what was there has changed"

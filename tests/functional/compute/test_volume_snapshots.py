@@ -251,6 +251,26 @@ def test_without_room_nothing_is_brought_back_nor_lost(
     assert disks.worker.run(a_removal(volume, volid)).gone
 
 
+def test_a_copy_of_a_snapshot_names_the_lock_of_what_it_copies(
+    disks: Disks, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    volume = a_volume(storage="of-rbd")
+    volid, vmid = disks.made(volume, "online"), volume.placed.vmid
+    assert disks.snap(volume, volid, "take").ok
+    as_root(simulator).nodes("pve1").qemu(vmid).config.put(lock="clone", skiplock=1)
+    source = VolumeSource(volid, volume.resource_id, vmid, "s1")
+    copy = a_volume(storage="of-rbd", source=source)
+    failure = disks.worker.run(copy).failure
+    assert failure is not None
+    assert failure.category is Category.LOCK
+    assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
+    as_told(simulator, vmid)
+    copied = disks.made(dataclasses.replace(copy, operation_id=next_number()), "online")
+    assert disks.snap(volume, volid, "remove").ok
+    for one, disk in ((volume, volid), (copy, copied)):
+        assert disks.worker.run(a_removal(one, disk)).gone
+
+
 @pytest.mark.parametrize("verb", ["remove", "park"])
 def test_nothing_is_left_of_a_holder_that_somebody_deleted(
     verb: str, disks: Disks, cluster: Cluster, simulator: RunningSimulator

@@ -40,7 +40,7 @@ def _bring(vm: Vm, wanted: PowerState, verb: str) -> None:
             fence=True,
         )
     except ApiError as error:
-        # It has a process, and Proxmox VE starts it as one that was saved.
+        # By that lock Proxmox VE takes its memory for saved, and starts it.
         lock = (vm.look() or {}).get("lock")
         if lock != power_states.SUSPENDED or error.remedy is not None:
             raise
@@ -170,7 +170,7 @@ def _left_locked(vm: Vm, error: ApiError) -> HypervisorError | None:
 
 
 def _in_backup(vm: Vm, error: ApiError) -> HypervisorError | None:
-    """Return the error that names the lock of a backup which is none any more; None: another one.
+    """Return the error that names the lock of a backup that doesn't run; None: another error.
 
     Proxmox VE doesn't name it.
     """

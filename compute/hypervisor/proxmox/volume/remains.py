@@ -16,7 +16,7 @@ _BARE = frozenset({"digest", "lock"})
 
 
 def are_ours(vm: Vm) -> bool:
-    """Return whether what is there is what a restore of ours left."""
+    """Return whether the VM is the remainder of a failed restore of ours."""
     config = vm.locate()
     return config is not None and _is_bare(config) and _made_by_us(vm)
 

@@ -112,18 +112,6 @@ def test_a_missing_task_is_reported() -> None:
         ("zfs error: cannot create 'x': dataset already exists", 500, Category.STORAGE_CONFLICT),
         ("lvcreate: No space left on device", 500, Category.STORAGE_FULL),
         ("insufficient free space", 500, Category.STORAGE_FULL),
-        (
-            "zfs error: cannot set property for 'rpool/x': size is greater than available space",
-            500,
-            Category.STORAGE_FULL,
-        ),
-        (
-            "query-savevm failed with error 'qemu_savevm_state_iterate error -28'",
-            500,
-            Category.STORAGE_FULL,
-        ),
-        ("restore failed - blk_pwrite to  failed (-28)", 500, Category.STORAGE_FULL),
-        ("restore failed - blk_pwrite to  failed (-122)", 500, Category.STORAGE_FULL),
         ("restore failed - blk_pwrite to  failed (-5)", 500, Category.CREATION_FAILED),
     ],
 )

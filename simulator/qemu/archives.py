@@ -33,14 +33,17 @@ def owner(name: str) -> int:
     return int(match.group(1)) if match else 0
 
 
+def has_room(call: Call, storage: Storage, used: int) -> bool:
+    """Return whether a storage has room for an archive of so many bytes."""
+    return call.cluster.used(storage, call.node) + max(used, 1 << 10) <= storage.capacity
+
+
 def keep(
     call: Call, vm: Vm, storage: Storage, name: str, drives: list[Drive], used: int
 ) -> Volume:
     """Store an archive of a VM, with its configuration, on a storage."""
     cluster = call.cluster
     size = max(used, 1 << 10)
-    if cluster.used(storage, call.node) + size > storage.capacity:
-        raise PveError("job failed with err -28 - No space left on device")
     match = _NAME.match(name)
     kind = match.group(2) if match else "vma"
     place = cluster.place(storage.id, call.node)

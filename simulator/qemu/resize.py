@@ -58,12 +58,33 @@ def _resize(call: Call, job: Job, skip: bool) -> Work:
     cluster.edit(vm)
     lock = yield from cluster.lock_storage(drive.storage, call.node)
     yield from cluster.storage_work(drive.storage, call.node, lock, disks.FREE_SECONDS)
-    disks.resize(cluster, volume, size=size)
+    more = _require_room(cluster, job, vm, volume, size)
+    disks.resize(cluster, volume, size=size, used=volume.used + more)
     said = volume.format == QCOW2 or kind(cluster.storage(volume.storage)).files
     if said and not vm.running:
         job.log("Image resized.")
     drive.options["size"] = disks.print_size(size)
     cluster.edit(vm).config[name] = drive.text()
+
+
+def _require_room(cluster: Cluster, job: Job, vm: Vm, volume: Volume, size: int) -> int:
+    """Return what a volume takes of its storage to grow, or raise PveError.
+
+    A running VM's QEMU grows its file by itself, and writes nothing.
+    """
+    storage = cluster.storage(volume.storage)
+    one = kind(storage)
+    if not one.thin:
+        # All of it at once.
+        needed = one.size(size) - volume.size
+    elif one.files and (vm.running or volume.format != QCOW2):
+        return 0
+    else:
+        needed = disks.EMPTY_QCOW2
+    disks.require_more(
+        cluster, job, vm.node, volume, one.texts.full_resize, needed, size=str(size)
+    )
+    return 0 if one.thin else needed
 
 
 def template(call: Call) -> Work:

@@ -80,11 +80,8 @@ def _worker(call: Call, job: Job, archive: Volume, changes: ConfigMap) -> Work:
 def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> Work:
     cluster = call.cluster
     config, names = archives.saved(call, archive)
-    stamp = f"/var/tmp/vzdumptmp{job.task.pid}"  # noqa: S108 - the log names it
-    path = path_of(cluster.storage(archive.storage), archive.name)
-    job.log(
-        f"restore vma archive: zstd -q -d -c {path} | vma extract -v -r {stamp}.fifo - {stamp}"
-    )
+    command = _command(call, job, archive)
+    job.log(f"restore vma archive: {command}")
     job.log(f"CFG: size: {len(archives.saved_text(call, archive))} name: qemu-server.conf")
     kept = [one for one in drives_of(config) if one.name in names]
     for number, drive in enumerate(kept, 1):
@@ -111,6 +108,12 @@ def _read(call: Call, job: Job, vm: Vm, archive: Volume, changes: ConfigMap) -> 
     vm.pending, vm.pending_delete, vm.snapshots = {}, [], {}
 
 
+def _command(call: Call, job: Job, archive: Volume) -> str:
+    stamp = f"/var/tmp/vzdumptmp{job.task.pid}"  # noqa: S108 - the log names it
+    path = path_of(call.cluster.storage(archive.storage), archive.name)
+    return f"zstd -q -d -c {path} | vma extract -v -r {stamp}.fifo - {stamp}"
+
+
 def _remove_disks(call: Call, vm: Vm, names: set[str]) -> Work:
     for drive in drives_of(vm.config, unused=True):
         owned = drive.storage and owner_of(parse_volid(drive.file).name) == vm.vmid
@@ -132,8 +135,17 @@ def _disk(call: Call, job: Job, drive: Drive, archive: Volume, made: list[Volume
         yield Sleep(size / disks.COPY_BYTES_PER_SECOND / 3)
         done = size * percent // 100
         job.log(f"progress {percent}% (read {done} bytes, duration 0 sec)")
+    more = max(archive.size, volume.used) - volume.used
+    found = cluster.storage(storage)
+    if cluster.used(found, call.node) + more > found.capacity:
+        # Of pve-qemu's vma.c: the number is all that it says.
+        job.log(
+            f"** (process:{job.task.pid}): ERROR: restore failed - blk_pwrite to  failed (-28)"
+        )
+        command = _command(call, job, archive)
+        raise PveError(f"command 'set -o pipefail && {command}' failed: exit code 133")
     volume.data = archive.kept.get(drive.name, "")
-    cluster.add_volume(volume)
+    disks.resize(cluster, volume, used=volume.used + more)
     drive.file = volume.volid
     return drive.text()
 

@@ -223,7 +223,7 @@ def _rollback(call: Call, job: Job) -> Work:
     cluster.edit(vm).config["lock"] = "rollback"
     yield Sleep(SNAPSHOT_SECONDS)
     for drive, volume in found:
-        volume_snapshots.restore(cluster, drive, volume, name)
+        volume_snapshots.restore(cluster, job, vm, drive, volume, name)
     used = {one.file for one, _ in found}
     retained = {
         key: text

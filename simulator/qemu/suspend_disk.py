@@ -58,7 +58,8 @@ def save(call: Call, job: Job, vm: Vm) -> Work:
     if call.cluster.faults.leak("L8", call.node, vm.vmid):
         forget(call.cluster, vm)
         call.cluster.edit(vm).config["lock"] = "suspending"
-        raise PveError("query-savevm failed with error 'No space left on device'")
+        # Of pve-qemu's savevm-async: a number.
+        raise PveError("query-savevm failed with error 'qemu_savevm_state_iterate error -28'")
     job.log("State saved, quitting")
 
 

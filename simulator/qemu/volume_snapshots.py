@@ -7,7 +7,7 @@ from simulator.qemu.drives import Drive
 from simulator.state import disks
 from simulator.state.cluster import Cluster
 from simulator.state.model import Storage, Vm, Volume
-from simulator.state.storage_kinds import Kind, kind
+from simulator.state.storage_kinds import RAW, Kind, kind
 from simulator.state.tasks import Job
 from simulator.state.volumes import parse_volid, say
 
@@ -23,7 +23,10 @@ def make(
         job.log("external qemu snapshot" if one.chained else "internal qemu snapshot")
     elif volume.format in one.closed:
         disks.require_closed(cluster, volume)
-    if one.chained:
+    if not one.chained:
+        needed, text = disks.EMPTY_QCOW2, one.texts.full_snapshot
+        disks.require_more(cluster, job, vm.node, volume, text, needed, snap=name)
+    else:
         more = disks.allocated(storage, volume.format, volume.size)
         disks.require_room(cluster, storage, vm.node, more, volume.name)
         disks.resize(cluster, volume, used=volume.used + more)
@@ -67,16 +70,36 @@ def require_last(cluster: Cluster, drive: Drive, volume: Volume | None, name: st
         raise PveError(f"can't rollback, '{name}' is not most recent snapshot on '{shown}'")
 
 
-def restore(cluster: Cluster, drive: Drive, volume: Volume | None, name: str) -> None:
+def restore(
+    cluster: Cluster, job: Job, vm: Vm, drive: Drive, volume: Volume | None, name: str
+) -> None:
     """Have a disk as it was in a snapshot, its size included."""
     storage, one = _of(cluster, drive)
     if volume is None or name not in volume.kept:
         raise _missing(one.texts.no_rollback, storage, drive, name)
     if volume.format in one.closed:
         disks.require_closed(cluster, volume)
+    if not one.chained:
+        _require_room(cluster, job, vm, volume, name)
     volume.data = volume.kept[name]
     disks.resize(cluster, volume, size=volume.kept_sizes.get(name, volume.size))
     cluster.add_volume(volume)
+
+
+def _require_room(cluster: Cluster, job: Job, vm: Vm, volume: Volume, name: str) -> None:
+    """Raise PveError if there is no room for a rollback, which may be half done by then."""
+    one = kind(cluster.storage(volume.storage))
+    try:
+        text, needed = one.texts.full_rollback, disks.EMPTY_QCOW2
+        disks.require_more(cluster, job, vm.node, volume, text, needed, snap=name)
+    except PveError:
+        if one.frees_first:
+            cluster.remove_volume(volume)
+        elif RAW in one.qemu_snapshots:
+            # RBD copies object after object.
+            volume.data = f"torn {volume.data}"
+            cluster.add_volume(volume)
+        raise
 
 
 def _of(cluster: Cluster, drive: Drive) -> tuple[Storage, Kind]:

@@ -134,6 +134,25 @@ def require_room(cluster: Cluster, storage: Storage, node: str, needed: int, nam
     raise say(kind(storage).texts.full, storage, name)
 
 
+def require_more(
+    cluster: Cluster, job: Job, node: str, volume: Volume, text: str, needed: int, **more: str
+) -> None:
+    """Raise PveError, in a text of ``Texts``, unless a volume's storage has so many bytes left.
+
+    Without a text it needs no room.
+    """
+    storage = cluster.storage(volume.storage)
+    free = storage.capacity - cluster.used(storage, node)
+    if not text or needed <= free:
+        return
+    unit = kind(storage).unit
+    counts = {"extents": str(needed // unit), "free": str(free // unit)}
+    *lines, last = text.split("\n")
+    for line in lines:
+        job.log(say(line, storage, volume.name, **counts, **more).text)
+    raise say(last, storage, volume.name, **counts, **more)
+
+
 def _make(cluster: Cluster, node: str, volume: Volume, lock: Lock, seconds: float) -> Work:
     """Take the time of an allocation; remove a failed copy, leave a timed-out one."""
     try:

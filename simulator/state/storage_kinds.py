@@ -17,6 +17,7 @@ CURRENT, BASE, SNAP = "current", "base", "snap"
 QCOW2, RAW, VMDK = "qcow2", "raw", "vmdk"
 CHAIN = "snapshot-as-volume-chain"
 _PERL = "at /usr/share/perl5/PVE/Storage"
+_NO_ROOM = "No space left on device"
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Texts:
     """Of a missing volume or snapshot, when one is rolled back to, deleted or made."""
     full: str = "unable to create image: qemu-img: {path}: No space left on device"
     """Where there is no room, of storages that take what is written."""
+    full_snapshot: str = ""
+    """Of a snapshot, a rollback and a resize where there is no room: lines of the task's log, the
+    last one its exit status."""
+    full_rollback: str = ""
+    full_resize: str = ""
     no_size: str = "volume_size_info on '{volid}' failed - no size"
     """Of a missing volume that is asked for."""
 
@@ -71,6 +77,9 @@ class Kind:
     """Whether a snapshot is a volume, and the disk a new one above it."""
     only_last: bool = False
     """Whether a rollback is to the last snapshot only."""
+    frees_first: bool = False
+    """Whether a rollback removes the volume before it is made of the snapshot: where that fails
+    the volume is lost."""
     listed: frozenset[str] = field(default_factory=lambda: frozenset({"ctime", "used", "parent"}))
     """What lists show of volumes beside name, format, size and VMID."""
     ctime_text: bool = False
@@ -121,6 +130,14 @@ _FILES = Kind(
         no_delete="command '/usr/bin/qemu-img snapshot -d {snap} {path}' failed: exit code 1",
         no_snapshot="command '/usr/bin/qemu-img snapshot -c {snap} {path}' failed: exit code 1",
         no_size="volume_size_info on '{volid}' failed - no format",
+        # Of QEMU: qemu-img.c, block/qcow2.c.
+        full_snapshot=f"qemu-img: Could not create snapshot '{{snap}}': -28 ({_NO_ROOM})\n"
+        "command '/usr/bin/qemu-img snapshot -c {snap} {path}' failed: exit code 1",
+        full_rollback=f"qemu-img: Could not apply snapshot '{{snap}}': -28 ({_NO_ROOM})\n"
+        "command '/usr/bin/qemu-img snapshot -a {snap} {path}' failed: exit code 1",
+        full_resize=f"qemu-img: Allocating clusters failed: {_NO_ROOM}\n"
+        "command '/usr/bin/qemu-img resize '--preallocation=metadata' -f qcow2 {path} {size}' "
+        "failed: exit code 1",
     ),
     files=True,
     formats=_FILE_FORMATS,
@@ -143,6 +160,11 @@ _BTRFS = Kind(
         no_delete=_SUBVOLUMES.format(verb="delete -- {path}@{snap}"),
         no_snapshot=_SUBVOLUMES.format(verb="snapshot -r -- {path} {path}@{snap}"),
         no_size=_FILES.texts.no_size,
+        # Of btrfs-progs: cmds/subvolume.c. A sparse file grows without room.
+        full_snapshot=f"ERROR: cannot snapshot '{{path}}': {_NO_ROOM}\n"
+        + _SUBVOLUMES.format(verb="snapshot -r -- {path} {path}@{snap}"),
+        full_rollback=f"ERROR: cannot snapshot '{{path}}@{{snap}}': {_NO_ROOM}\n"
+        + _SUBVOLUMES.format(verb="snapshot -- {path}@{snap} {path}.tmp"),
     ),
     files=True,
     subvolumes=True,
@@ -157,6 +179,8 @@ _LV_TAKEN = (
     "lvcreate '{place}/{name}' error:   Logical Volume \"{name}\" already exists in volume group "
     '"{place}"'
 )
+# Of LVM: lib/metadata/thin_manip.c. A thin volume grows without room.
+_THRESHOLD = "Cannot create new thin volume, free space in thin pool {place} reached threshold."
 _LVMTHIN = Kind(
     _features((CURRENT,), (BASE, SNAP), _ALL),
     Texts(
@@ -168,13 +192,15 @@ _LVMTHIN = Kind(
         '"{place}/snap_{name}_{snap}"',
         "lvcreate snapshot '{place}/snap_{name}_{snap}' error:   Failed to find logical volume "
         '"{place}/{name}"',
-        # Of LVM: lib/metadata/thin_manip.c.
-        full="lvcreate '{place}/{name}' error:   Cannot create new thin volume, free space in "
-        "thin pool {place} reached threshold.",
+        full=f"lvcreate '{{place}}/{{name}}' error:   {_THRESHOLD}",
+        full_snapshot="lvcreate snapshot '{place}/snap_{name}_{snap}' error:   "
+        f"{_THRESHOLD}",
+        full_rollback=f"lvm rollback '{{place}}/snap_{{name}}_{{snap}}' error:   {_THRESHOLD}",
     ),
     device="/dev/{place}/{name}",
     unit=4 * MIB,
     independent=frozenset({RAW}),
+    frees_first=True,
     listed=frozenset({"ctime"}),
     ctime_text=True,
 )
@@ -190,6 +216,9 @@ _LVM = Kind(
         "can't activate volume chain for LV '{path}'",
         "can't activate volume chain for LV '{path}'",
         no_size="can't get size of '{path}':   Failed to find logical volume \"{place}/{name}\"",
+        # Of LVM: lib/metadata/lv_manip.c.
+        full_resize="error resizing volume '{path}':   Insufficient free space: {extents} extents "
+        "needed, but only {free} available",
     ),
     device="/dev/{place}/{name}",
     unit=4 * MIB,
@@ -218,6 +247,11 @@ _ZFS = Kind(
         "zfs error: could not find any snapshots to destroy; check snapshot names.",
         "zfs error: cannot open '{place}/{name}': dataset does not exist",
         "zfs error: cannot create '{place}/{name}': out of space",
+        # Of OpenZFS: lib/libzfs/libzfs_util.c, for a volume with a reservation.
+        "zfs error: cannot create snapshot '{place}/{name}@{snap}': out of space",
+        "zfs error: cannot rollback '{place}/{name}': out of space",
+        "zfs error: cannot set property for '{place}/{name}': size is greater than available "
+        "space",
         "zfs error: cannot open '{place}/{name}': dataset does not exist",
     ),
     device="/dev/zvol/{place}/{name}",
@@ -237,7 +271,11 @@ _RBD = Kind(
         "directory",
         "rbd snapshot '{name}' error: rbd: error opening image {name}: (2) No such file or "
         "directory",
-        "rbd create '{name}' error: rbd: create error: (28) No space left on device",
+        f"rbd create '{{name}}' error: rbd: create error: (28) {_NO_ROOM}",
+        # Of Ceph: src/tools/rbd/action.
+        f"rbd snapshot '{{name}}' error: rbd: failed to create snapshot: (28) {_NO_ROOM}",
+        f"rbd snapshot {{name}} to '{{snap}}' error: rbd: rollback failed: (28) {_NO_ROOM}",
+        f"rbd resize '{{name}}' error: rbd: resize error: (28) {_NO_ROOM}",
         "rbd error: rbd: error opening image {name}: (2) No such file or directory",
     ),
     device="rbd:{place}/{name}:conf=/etc/pve/ceph.conf:id=admin:"

@@ -96,7 +96,7 @@ class Restore(BackUp):
 
     def data(self, row: Any) -> str | None:
         """See ``VolumeStory``: what was saved, if it was restored."""
-        return PATTERN if self.operations("restore-backup") == ["done"] else LATER
+        return PATTERN if self.operations("restore-backup")[-1:] == ["done"] else LATER
 
     def wrong(self) -> str:
         """See ``Story``: whatever became of it, the backup can be restored again."""

@@ -19,10 +19,12 @@ TARGET = "local"
 class Retype(Made):
     """A volume goes to the storage of another type."""
 
+    target = TARGET
+
     def act(self) -> None:
         """See ``Story``."""
         volume_id, context, client = self.row().id, self.stage.context(), self.stage.client
-        type_id = self.type_on(TARGET)
+        type_id = self.type_on(self.target)
         self.asked(
             "retype_volume",
             lambda: client.retype_volume(context, volume_id, type_id, may_move=True),
@@ -36,17 +38,18 @@ class Retype(Made):
         row = self.row()
         if row is None or row.volid is None:
             return ""
-        there = sorted(
+        found = sorted(
             one["volid"]
             for one in self.stage.simulator.state()["sim1"]["volumes"]
             if one["vmid"] == row.vmid
         )
-        if there != [row.volid]:
-            return f"by the record it is {row.volid}, and there are {there}"
+        if found != [row.volid]:
+            return f"by the record it is {row.volid}, and there are {found}"
         if row.new_type_id is not None or not row.volid.startswith(f"{row.storage}:"):
             return f"it is {row.volid}, on {row.storage}, and to become {row.new_type_id}"
-        moved = self.operations("retype-volume") == ["done"]
-        if (row.type_id == self.type_on(TARGET)) != moved or (row.storage == TARGET) != moved:
+        moved = self.operations("retype-volume")[-1:] == ["done"]
+        there = (row.type_id == self.type_on(self.target), row.storage == self.target)
+        if there != (moved, moved):
             return f"it is {row.volid} of type {row.type_id}, and the retype is done: {moved}"
         return ""
 
@@ -66,7 +69,7 @@ class UploadVolume(Made):
 
     def _image_differs(self) -> str:
         image = self._image()
-        done = self.operations("upload-volume") == ["done"]
+        done = self.operations("upload-volume")[-1:] == ["done"]
         if (image is not None) != done:
             return f"the upload is done: {done}, the image is {image and image.status}"
         if image is None:

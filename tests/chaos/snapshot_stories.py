@@ -95,7 +95,7 @@ class Revert(_WithSnapshot):
     def data(self, row: Any) -> str | None:
         """See ``VolumeStory``: if it was brought back, that of the snapshot."""
         states = self.operations("revert-volume")
-        if states == ["done"]:
+        if states[-1:] == ["done"]:
             return PATTERN
         # In error it may be either.
         return None if states else LATER

@@ -7,8 +7,10 @@ The holder is a VM that no server runs in: its notes are all that proves whose t
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,16 +19,17 @@ import sqlalchemy as sa
 from common.errors import MicronovaError
 from compute.hypervisor.proxmox.vmconfig import marks
 from db import schema
+from tests.chaos.administrator import reset
 from tests.chaos.cloud import Overdue
+from tests.chaos.renewed import Renewed
 from tests.chaos.resource_play import SOON_SECONDS, STORIES
 from tests.chaos.stage import Plan, Stage, stage
 from tests.chaos.story import Story
 from tests.chaos.test_locked_vms import LOCKS
 from tests.fixtures.root_shell import RootShell
 
-NODES = 3
-#: what volumes get instead of their first one
-IMAGES = 3
+#: an image is what volumes get instead of their first one
+PLAN = Plan(nodes=3, images=3)
 #: what has no holder yet when it begins, or none at all
 WITHOUT = {
     *("upload", "delete of an image", "network", "delete of a network"),
@@ -40,18 +43,31 @@ TEXT = "the data of Ann"
 
 
 @pytest.fixture(scope="module")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+def clouds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Renewed[Plan, Stage]]:
+    """The one cloud."""
     folder = tmp_path_factory.mktemp("holders")
-    with stage(folder, Plan(nodes=NODES, images=IMAGES), audited=False) as running:
-        yield running
+    made = itertools.count()
+    clouds = Renewed(
+        request.session, lambda plan: stage(folder / str(next(made)), plan, audited=False)
+    )
+    yield clouds
+    clouds.close()
 
 
-@pytest.fixture(scope="module")
-def root(cloud: Stage, tmp_path_factory: pytest.TempPathFactory) -> RootShell:
+@pytest.fixture
+def cloud(clouds: Renewed[Plan, Stage]) -> Stage:
+    """It."""
+    return clouds(PLAN)
+
+
+@pytest.fixture
+def root(cloud: Stage, tmp_path: Path) -> RootShell:
+    """Root's, on a node."""
     folder = cloud.simulator.options.state_dir
     url = cloud.simulator.endpoints[0]["url"]
-    programs = tmp_path_factory.mktemp("bin")
-    return RootShell(url, folder / "ca.pem", folder / "root-password", programs)
+    return RootShell(url, folder / "ca.pem", folder / "root-password", tmp_path / "bin")
 
 
 def hamper(cloud: Stage, how: str) -> int:
@@ -144,23 +160,6 @@ def is_good(cloud: Stage, story: Story, name: str) -> bool:
     with contextlib.suppress(MicronovaError):
         story.act()
     return False
-
-
-def reset(cloud: Stage) -> None:
-    """As an administrator does after a failure: back to the status before, and away with copies
-    that failed."""
-    client, context = cloud.client, cloud.context()
-    query = sa.select(schema.volume_attachments.c.volume_id)
-    attached = {row.volume_id for row in cloud.rows(query)}
-    for row in cloud.rows(sa.select(schema.volumes)):
-        if row.status.startswith("error"):
-            client.reset_volume(context, row.id, "in-use" if row.id in attached else "available")
-    for row in cloud.rows(sa.select(schema.volume_snapshots)):
-        if row.status == "error":
-            client.delete_volume_snapshot(context, row.id)
-    for row in cloud.rows(sa.select(schema.volume_backups)):
-        if row.status == "error":
-            client.delete_backup(context, row.id, force=True)
 
 
 def at_rest(cloud: Stage, story: Story) -> Any:

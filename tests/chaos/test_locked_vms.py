@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import sqlalchemy as sa
 
 from db import schema
 from tests.chaos.actions import ACTIONS, MOVABLE, Scenario, ask, delete_images
+from tests.chaos.renewed import Renewed
 from tests.chaos.world import World, world
 from tests.fixtures.root_shell import RootShell
 
@@ -35,26 +37,18 @@ BEFORE, MIDDLE = "before", "in the middle"
 
 
 @pytest.fixture(scope="module")
-def clouds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], World]]:
-    """A cloud whose servers move, or one of linked clones: the last one that was asked for."""
-    running: dict[bool, Any] = {}
+def clouds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[bool], World]]:
+    """A cloud whose servers move, or one of linked clones."""
 
-    def close() -> None:
-        for one in running.values():
-            one.__exit__(None, None, None)
-        running.clear()
+    def make(moves: bool) -> AbstractContextManager[World]:
+        options = {"proxmox:sim1": MOVABLE} if moves else {}
+        return world(tmp_path_factory.mktemp("cloud") / "world", options)
 
-    def get(moves: bool) -> World:
-        if moves not in running:
-            close()
-            options = {"proxmox:sim1": MOVABLE} if moves else {}
-            running[moves] = world(tmp_path_factory.mktemp("cloud") / "world", options)
-            running[moves].opened = running[moves].__enter__()
-        opened: World = running[moves].opened
-        return opened
-
-    yield get
-    close()
+    clouds = Renewed(request.session, make)
+    yield clouds
+    clouds.close()
 
 
 def put(cloud: World, vmid: int, lock: str) -> None:

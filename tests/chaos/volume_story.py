@@ -164,12 +164,12 @@ class VolumeStory(Story):
         self.asked("create_volume_snapshot", lambda: client.create_volume_snapshot(context, new))
 
     def operations(self, action: str) -> list[str]:
-        """The states of the volume's operations of this action."""
+        """The states of the volume's operations of this action, the first one first."""
         columns = schema.operations.c
         query = sa.select(columns.state).where(
             columns.action == action, columns.resource_id == self.row().id
         )
-        return [str(one.state) for one in self.stage.rows(query)]
+        return [str(one.state) for one in self.stage.rows(query.order_by(columns.id))]
 
     def snapped(self) -> None:
         """Have a snapshot of the volume."""

@@ -12,7 +12,7 @@ import datetime
 
 from common import clock
 from common.errors import GenerationConflict, Unavailable
-from common.failures import Verdict
+from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Move
 from common.messages.facts import HostFacts
@@ -221,14 +221,16 @@ class LiveMigrationFlow:
     def _wants_other_host(self, task: Task, outcome: Moved) -> bool:
         """Return whether to try another host: none was asked for, and nothing is left of the try.
 
-        That is so if the agent refused before it touched anything, or the failure was undone.
+        That is so if the agent refused before it touched anything, or the failure was undone. A
+        lock is waited for: the VM's own refuses every host.
         """
         plan, failure = _plan(task), outcome.failure
         at_rest = outcome.node == plan.source.node and failure is not None and failure.clean
         few = len(plan.without) + 1 < int(self._cloud.conf.conductor.max_attempts)
         fatal = failure is not None and failure.verdict == Verdict.FATAL
+        waits = failure is not None and verdict_of(failure) == Verdict.WAIT
         asked = plan.asked_host is not None or task.operation.ordered(Move).copy_disks is not None
-        return at_rest and few and not fatal and not asked
+        return at_rest and few and not fatal and not waits and not asked
 
     def _elsewhere(self, task: Task, failure: Failure) -> None:
         """Commit that another host is to be found; what this one held is given back then."""

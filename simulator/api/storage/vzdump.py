@@ -244,7 +244,24 @@ def _transfer(backup: _Backup, name: str, began: bool) -> Work:
     share = 100 * sparse // total if total else 0
     backup.info(f"backup is sparse: {human(sparse)} ({share}%) total zero data")
     backup.info(f"transferred {shown} in <1 seconds")
+    if not archives.has_room(call, backup.storage, used):
+        raise _no_room(backup)
     return archives.keep(call, vm, backup.storage, name, backup.drives, used)
+
+
+def _no_room(backup: _Backup) -> PveError:
+    """Return the error of an archive that can't be written to its end.
+
+    What compresses it says so and ends; QEMU only sees that its pipe is broken.
+    """
+    cause = "No space left on device"
+    if _SUFFIX[backup.call.get("compress", "0")]:
+        backup.job.log(f"zstd: error 70 : Write error : cannot write block : {cause} ")
+        cause = "Broken pipe"
+    text = f"vma_queue_write: write error - {cause}"
+    backup.job.log(f"ERROR: {text}")
+    backup.info("aborting backup job")
+    return PveError(text)
 
 
 def _note(backup: _Backup, volume: Volume) -> None:

@@ -194,6 +194,38 @@ def test_a_memory_that_can_not_be_saved_leaves_the_vm_running_and_says_how_to_un
     eventually(lambda: cluster.vm(vmid)["lock"] == "", 20)
 
 
+@pytest.mark.parametrize(
+    ("before", "lock", "action"),
+    [
+        (None, "backup", PowerAction.SUSPEND),
+        (None, "suspending", PowerAction.SUSPEND),
+        (PowerAction.PAUSE, "suspended", PowerAction.UNPAUSE),
+    ],
+)
+def test_somebodys_lock_is_named_with_what_unlocks(
+    worker: Worker,
+    cluster: Cluster,
+    build: Any,
+    root: Any,
+    shell: RootShell,
+    before: PowerAction | None,
+    lock: str,
+    action: PowerAction,
+) -> None:
+    vmid = build.placed.vmid
+    if before is not None:
+        assert do(worker, build, before).ok
+    root.qemu(vmid).config.put(lock=lock, skiplock=1)
+    failure = do(worker, build, action).failure
+    assert failure is not None
+    assert failure.category is Category.LOCK
+    assert lock in failure.message
+    assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
+    assert f"locked ({lock})" in str(failure.owner_message)
+    shell.run(failure.remedy)
+    assert do(worker, build, action).ok
+
+
 def test_a_resume_that_could_not_remove_the_memory_does_so_itself(
     worker: Worker, simulator: RunningSimulator, cluster: Cluster, build: Any
 ) -> None:

@@ -101,6 +101,26 @@ def gone(backups: Backups, *volumes: tuple[MakeVolume, str]) -> None:
         assert backups.worker.run(a_removal(one, disk)).gone
 
 
+def test_a_restore_without_room_says_so_and_leaves_nothing(
+    backups: Backups, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """Proxmox VE leaves a VM without disks and marks."""
+    volume, backup_id = a_volume(storage="of-lvmthin"), ids.new_uuid()
+    volid = backups.made(volume, KINDS["lvmthin"])
+    archive = backups.made_backup(volume, volid, backup_id)
+    simulator.fault(action="storage-full", storage="of-lvmthin")
+    restored = a_restored(archive, storage="of-lvmthin")
+    outcome = backups.worker.run(restored)
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.STORAGE_FULL
+    assert outcome.gone
+    assert cluster.is_empty(restored.placed.vmid)
+    simulator.control("DELETE", "faults")
+    again = backups.made(dataclasses.replace(restored, operation_id=next_number()), "online")
+    assert backups.remove(volume, backup_id, archive).ok
+    gone(backups, (volume, volid), (restored, again))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_made_restored_and_removed(kind: str, backups: Backups, cluster: Cluster) -> None:
     volume, backup_id = a_volume(storage=f"of-{kind}"), ids.new_uuid()

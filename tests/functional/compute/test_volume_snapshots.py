@@ -19,6 +19,7 @@ from common.messages.commands import (
 from common.messages.reports import Category
 from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from compute.hypervisor.proxmox.vmconfig import storage_types
 from tests.fixtures.storages import NATIVE, STORAGES
 from tests.functional.compute.conftest import (
     CLOUD,
@@ -225,6 +226,49 @@ def test_one_that_is_not_there_is_not_brought_back(disks: Disks, cluster: Cluste
     assert not disks.snap(stranger, volid, "take").ok
     assert not names(cluster, volume.placed.vmid)
     assert disks.worker.run(a_removal(volume, volid)).gone
+
+
+@pytest.mark.parametrize("kind", [one for one in NATIVE if storage_types.of(one).thin])
+def test_without_room_nothing_is_brought_back_nor_lost(
+    kind: str, disks: Disks, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    """Proxmox VE would leave a lock, and on LVM-thin no disk."""
+    volume = a_volume(storage=f"of-{kind}")
+    volid, vmid = disks.made(volume, KINDS[kind]), volume.placed.vmid
+    disks.write(volid, "before")
+    assert disks.snap(volume, volid, "take").ok
+    disks.write(volid, "after")
+    simulator.fault(action="storage-full", storage=f"of-{kind}")
+    refused = disks.snap(volume, volid, "revert")
+    assert refused.failure is not None
+    assert refused.failure.category is Category.STORAGE_FULL
+    assert disks.data(volid) == "after"
+    assert parked(cluster, vmid, volid)
+    simulator.control("DELETE", "faults")
+    assert disks.snap(volume, volid, "revert").ok
+    assert disks.data(volid) == "before"
+    assert disks.snap(volume, volid, "remove").ok
+    assert disks.worker.run(a_removal(volume, volid)).gone
+
+
+def test_a_copy_of_a_snapshot_names_the_lock_of_what_it_copies(
+    disks: Disks, cluster: Cluster, simulator: RunningSimulator
+) -> None:
+    volume = a_volume(storage="of-rbd")
+    volid, vmid = disks.made(volume, "online"), volume.placed.vmid
+    assert disks.snap(volume, volid, "take").ok
+    as_root(simulator).nodes("pve1").qemu(vmid).config.put(lock="clone", skiplock=1)
+    source = VolumeSource(volid, volume.resource_id, vmid, "s1")
+    copy = a_volume(storage="of-rbd", source=source)
+    failure = disks.worker.run(copy).failure
+    assert failure is not None
+    assert failure.category is Category.LOCK
+    assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
+    as_told(simulator, vmid)
+    copied = disks.made(dataclasses.replace(copy, operation_id=next_number()), "online")
+    assert disks.snap(volume, volid, "remove").ok
+    for one, disk in ((volume, volid), (copy, copied)):
+        assert disks.worker.run(a_removal(one, disk)).gone
 
 
 @pytest.mark.parametrize("verb", ["remove", "park"])

@@ -59,3 +59,26 @@ def test_it_ends_when_its_config_drive_is_in(world: World, source_lives: bool) -
     assert (world.row(uuid).host, world.row(uuid).task_state) == (there, None)
     (migration,) = world.rows(schema.migrations)
     assert migration.status == "completed"
+
+
+def test_a_lock_of_the_vm_is_waited_for_and_no_other_host_is_tried(world: World) -> None:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    source = world.row(uuid).node
+    conductor, ctxt = world.conductor, world.ctxt
+    operation = begin_live_migration.accept(conductor.cloud, ctxt, uuid, None, None)
+    conductor.runner.submit(operation)
+    move = world.compute.wait_for(2)
+    lock = Failure(Category.LOCK, "VM is locked (backup).", host="pve1", remedy="qm unlock 1")
+    world.answer(move, ok=False, power_state=1, node=source, failure=lock)
+    eventually(lambda: world.rows(schema.operations)[-1].attempt > move.attempt)
+    world.make_due()
+    again = world.compute.wait_for(3)
+    assert isinstance(again, Move)
+    assert again.target_node == move.target_node
+    (*_, fault) = world.rows(schema.faults)
+    assert (fault.category, fault.remedy) == ("lock", "qm unlock 1")
+    world.answer(again, ok=True, power_state=1, node=move.target_node)
+    world.until(uuid, "active")
+    assert world.row(uuid).node == move.target_node

@@ -55,6 +55,8 @@ TABLE: Sequence[Pattern] = (
     _row(r"can't lock file '.*' - got timeout", Category.LOCK),
     _row(r"cfs-lock '.*' error: got lock (request )?timeout", Category.LOCK, SOURCE),
     _row(r"VM is locked \([\w-]+\)", Category.LOCK),
+    # Of a VM with the lock `backup` (qemu-server's RunState.pm).
+    _row(r"cannot suspend to disk during backup", Category.LOCK, SOURCE),
     _row(r"checksum mismatch \(file change by other user", Category.LOCK),
     _row(r"detected modified configuration", Category.LOCK, SOURCE),
     _row(
@@ -91,6 +93,10 @@ TABLE: Sequence[Pattern] = (
         r"|free space in thin pool|image size is too large|(exceeds? .*|disk )quota",
         Category.STORAGE_FULL,
     ),
+    # Of a ZFS volume's reservation (libzfs_util.c); errno alone, as pve-qemu's `vma extract` and
+    # savevm-async print it (ENOSPC, EDQUOT).
+    _row(r"greater than available space", Category.STORAGE_FULL, SOURCE),
+    _row(r"(failed|error) \(?-(28|122)\b", Category.STORAGE_FULL, SOURCE),
     # The image.
     _row(r"failed to stat '[^']*/import/", Category.IMAGE_NOT_FOUND),
     _row(r"can't find file '", Category.IMAGE_NOT_FOUND),
@@ -175,7 +181,7 @@ _NO_VOLUME = re.compile(
     re.I,
 )
 _IN_USE = re.compile(r"unable to delete '([^']+)' - volume is still in use", re.I)
-_LOCKED = re.compile(r"VM is locked \(", re.I)
+_LOCKED = re.compile(r"VM is locked \(|cannot suspend to disk during backup", re.I)
 _STORAGE_LOCK = re.compile(
     r"can't lock file '[^']*/pve-storage-([^']+)' - got timeout"
     r"|cfs-lock 'storage-([^']+)' error: got lock (?:request )?timeout",

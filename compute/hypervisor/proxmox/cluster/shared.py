@@ -96,18 +96,19 @@ class Shared:
                 return Listed(str(one["node"]), str(one.get("type")))
         return None
 
-    def available(self, node: str, storage: Storage, needed: int) -> int:
+    def available(self, node: str, storage: Storage, needed: int, *, now: bool = False) -> int:
         """Return the free bytes of a storage: as last seen, or read now where that is too little.
 
-        Somebody may have freed space since, and what follows would be a refusal.
+        Somebody may have freed space since, and what follows would be a refusal. ``now``: in any
+        case.
         """
-        if storage.available >= needed:
+        if storage.available >= needed and not now:
             return storage.available
         try:
-            now = self.client.get(f"nodes/{node}/storage/{storage.name}/status")
+            status = self.client.get(f"nodes/{node}/storage/{storage.name}/status")
         except HypervisorError:
             return storage.available
-        return int(now.get("avail", storage.available))
+        return int(status.get("avail", storage.available))
 
     def storage_key(self, node: str, storage: str) -> Key:
         """Return the key of the lock that an allocation on this storage takes."""

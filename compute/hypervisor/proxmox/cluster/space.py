@@ -8,9 +8,14 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.observe.snapshot import Storage
 
 
-def require(shared: Shared, node: str, storage: Storage, needed: int) -> None:
-    """Raise HypervisorError (storage_full) unless a storage has this many bytes left."""
-    available = shared.available(node, storage, needed)
+def require(
+    shared: Shared, node: str, storage: Storage, needed: int, *, now: bool = False
+) -> None:
+    """Raise HypervisorError (storage_full) unless a storage has this many bytes left.
+
+    ``now``: it is read, also if there was enough when it was last seen.
+    """
+    available = shared.available(node, storage, needed, now=now)
     if available < needed:
         raise HypervisorError(
             Category.STORAGE_FULL,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from common.messages.commands import Build, Swap
@@ -251,18 +252,24 @@ class Vm:
 
     def task(self, call: Callable[[], Any]) -> Ended | None:
         """Send one write and wait for its task, if it has one."""
-        try:
+        with self.locks_explained():
             upid = call()
             if not isinstance(upid, str) or not upid.startswith("UPID:"):
                 return None
             self.work.report(upid=upid)
             return self.shared.tasks.wait(self.work, upid)
+
+    @contextlib.contextmanager
+    def locks_explained(self) -> Iterator[None]:
+        """Have a refusal because of the VM's lock say how that ends, whatever was asked for."""
+        try:
+            yield
         except ApiError as error:
             self.explain_lock(error)
             raise
 
     def explain_lock(self, error: ApiError) -> None:
-        """Add to the refusal of a write because of the VM's lock how that ends."""
+        """Add to a refusal because of the VM's lock how that ends."""
         locks.explain(self.shared, self.node, self.vmid, error)
 
     def await_clean_up(self) -> None:

@@ -264,7 +264,8 @@ class ProxmoxMachine:
 
     def write_filter(self, filter_: Filter) -> Detail:
         """Write the VM's own firewall."""
-        done = filtering.converge(self._shared.client, self._vm.path, self._vm.fence, filter_)
+        with self._vm.locks_explained():
+            done = filtering.converge(self._shared.client, self._vm.path, self._vm.fence, filter_)
         return dataclasses.asdict(done)
 
     def plug(self, plug: Plug) -> Detail:

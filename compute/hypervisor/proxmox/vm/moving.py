@@ -172,7 +172,8 @@ class ProxmoxMoving:
     def _situation(self) -> Situation:
         vm, target = self._vm, self._move.target_node
         try:
-            found = vm.shared.client.get(f"{vm.path}/migrate", target=target)
+            with vm.locks_explained():
+                found = vm.shared.client.get(f"{vm.path}/migrate", target=target)
         except ApiError as error:
             raise _without_privilege(vm, error) or error from error
         config = self._current()

@@ -14,7 +14,7 @@ from common.messages.reports import Category
 from common.resources.states import PowerState
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.errors import ApiError
-from compute.hypervisor.proxmox.cluster import saved_state
+from compute.hypervisor.proxmox.cluster import locks, saved_state
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vmconfig import power_states
 
@@ -33,11 +33,18 @@ def unpause(vm: Vm) -> None:
 
 
 def _bring(vm: Vm, wanted: PowerState, verb: str) -> None:
-    vm.converge(
-        lambda: _seen_with_process(vm, vm.status()) is wanted,
-        lambda: vm.shared.client.post(f"{vm.path}/status/{verb}"),
-        fence=True,
-    )
+    try:
+        vm.converge(
+            lambda: _seen_with_process(vm, vm.status()) is wanted,
+            lambda: vm.shared.client.post(f"{vm.path}/status/{verb}"),
+            fence=True,
+        )
+    except ApiError as error:
+        # By that lock Proxmox VE takes its memory for saved, and starts it.
+        lock = (vm.look() or {}).get("lock")
+        if lock != power_states.SUSPENDED or error.remedy is not None:
+            raise
+        raise locks.stuck(vm.shared, vm.node, vm.vmid, lock) from error
 
 
 def suspend(vm: Vm) -> None:
@@ -61,7 +68,7 @@ def suspend(vm: Vm) -> None:
     try:
         ended = vm.converge(done, save)
     except ApiError as error:
-        raise _left_locked(vm, error) or error from error
+        raise _left_locked(vm, error) or _in_backup(vm, error) or error from error
     if ended is not None:
         vm.shared.restarts.ended(vm.vmid)
 
@@ -158,4 +165,16 @@ def _left_locked(vm: Vm, error: ApiError) -> HypervisorError | None:
         left=(f"{vm}: locked ({SUSPENDING})",),
         remedy=f"as root on {vm.node}: qm unlock {vm.vmid}",
         verdict=Verdict.FATAL,
+        owner_message=error.owner_message,
     )
+
+
+def _in_backup(vm: Vm, error: ApiError) -> HypervisorError | None:
+    """Return the error that names the lock of a backup that doesn't run; None: another error.
+
+    Proxmox VE doesn't name it.
+    """
+    if not error.locked or error.remedy is None:
+        return None
+    lock = (vm.look() or {}).get("lock")
+    return None if lock is None else locks.stuck(vm.shared, vm.node, vm.vmid, str(lock))

@@ -53,8 +53,7 @@ def _clone(
     shared: Shared, vm: Vm, command: MakeVolume, source: VolumeSource, storage: Storage
 ) -> Any:
     """Copy the snapshot of another holder, proven the source's."""
-    mark = volume_mark(source.volume_id, command.cloud)
-    there = Vm(shared, vm.work, source.vmid, vm.node, mark)
+    there = holder_of(vm, command, source)
     there.fence()
     values = {
         "newid": vm.vmid,
@@ -65,7 +64,14 @@ def _clone(
         "full": 1,
         **disks.form_of_copy(storage.kind),
     }
-    return shared.client.post(f"{there.path}/clone", **values)
+    with there.locks_explained():
+        return shared.client.post(f"{there.path}/clone", **values)
+
+
+def holder_of(vm: Vm, command: MakeVolume, source: VolumeSource) -> Vm:
+    """Return the VM whose snapshot is copied."""
+    mark = volume_mark(source.volume_id, command.cloud)
+    return Vm(vm.shared, vm.work, source.vmid, vm.node, mark)
 
 
 def _restore(

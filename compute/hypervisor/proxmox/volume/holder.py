@@ -193,14 +193,26 @@ class ProxmoxVolume:
         try:
             with self._shared.storage_queue.slot(self._work, key, what):
                 self._vm.converge(
-                    lambda: self._holder.seen() is not None,
+                    self._is_there,
                     lambda: content.request(self._shared, self._vm, command, storage),
                     look_first=False,
                 )
         except ApiError as error:
+            if source is not None and source.snapshot is not None:
+                # The task of a copy meets the lock of what it copies.
+                content.holder_of(self._vm, command, source).explain_lock(error)
             # The owner decides: our holder is gone on with, another's VM is never adopted.
             if not error.id_taken or self._holder.seen() is None:
                 raise
+
+    def _is_there(self) -> bool:
+        """Return whether the holder is there; what a restore of ours left that failed is none."""
+        try:
+            return self._holder.seen() is not None
+        except ForeignError:
+            if not remains.are_ours(self._vm):
+                raise
+            return False
 
     def _is_remains(self, command: MakeVolume, config: Config) -> bool:
         """Return whether a restore has failed there, which left its VM without a disk."""

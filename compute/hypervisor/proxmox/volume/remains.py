@@ -15,6 +15,12 @@ from compute.hypervisor.proxmox.vmconfig import marks
 _BARE = frozenset({"digest", "lock"})
 
 
+def are_ours(vm: Vm) -> bool:
+    """Return whether the VM is the remainder of a failed restore of ours."""
+    config = vm.locate()
+    return config is not None and _is_bare(config) and _made_by_us(vm)
+
+
 def claim(vm: Vm) -> bool:
     """Write our mark into what a restore of ours left; return whether that was so."""
     config = vm.locate()

@@ -16,11 +16,14 @@ from common.messages.commands import SnapshotVerb, SnapVolume
 from common.messages.reports import Category
 from common.resources.volumes import SnapshotWay
 from compute.hypervisor.port import Detail, HypervisorError, Removal
-from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster import quorum, space
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.vmconfig import storage_types, volumes
 from compute.hypervisor.proxmox.volume.parking import Holder
+
+ROLLBACK_BYTES = 64 << 20
+"""What a storage must have left for a rollback: more than tables and metadata take."""
 
 
 def way(shared: Shared, vm: Vm, storage: str) -> str:
@@ -144,6 +147,7 @@ def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
     # Proxmox VE brings the configuration back as well, in which the disk was plugged: that shows
     # that it is done.
     holder.park()
+    _require_room(shared, vm, command)
 
     def done() -> bool:
         return volumes.slot_of(holder.required(), command.volid) is not None
@@ -159,6 +163,18 @@ def _revert(shared: Shared, holder: Holder, command: SnapVolume) -> None:
         raise HypervisorError(
             Category.UNKNOWN_OUTCOME, f"{vm} was not seen brought back to {command.name}."
         )
+
+
+def _require_room(shared: Shared, vm: Vm, command: SnapVolume) -> None:
+    """Raise HypervisorError (storage_full) where a rollback would fail for want of room.
+
+    What fails leaves its lock. On LVM-thin the disk is lost as well, since it is removed before it
+    is made of the snapshot (``volume_snapshot_rollback`` of LvmThinPlugin.pm).
+    """
+    name = command.volid.split(":", 1)[0]
+    storage = shared.snapshot.storage(vm.node, name)
+    if storage is not None and storage_types.of(storage.kind).thin:
+        space.require(shared, vm.node, storage, ROLLBACK_BYTES, now=True)
 
 
 #: done already if the holder is gone

@@ -112,6 +112,7 @@ def test_a_missing_task_is_reported() -> None:
         ("zfs error: cannot create 'x': dataset already exists", 500, Category.STORAGE_CONFLICT),
         ("lvcreate: No space left on device", 500, Category.STORAGE_FULL),
         ("insufficient free space", 500, Category.STORAGE_FULL),
+        ("restore failed - blk_pwrite to  failed (-5)", 500, Category.CREATION_FAILED),
     ],
 )
 def test_answers_that_only_the_sources_tell(text: str, status: int, category: Category) -> None:

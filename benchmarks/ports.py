@@ -105,7 +105,7 @@ def _milliseconds(client: falcon.testing.TestClient, query: str, runs: int) -> d
         answer = client.simulate_get("/v2.0/ports", query_string=query, headers=headers)
         took.append((time.process_time() - begun) * 1000)
         if answer.status_code != 200 or len(answer.json["ports"]) != PAGE:
-            raise SystemExit(answer.text[:500])
+            raise SystemExit(f"{query}: {answer.status_code}, {answer.text[:300]}")
     return {
         "median_cpu_ms": round(statistics.median(took), 1),
         "worst_cpu_ms": round(max(took), 1),

@@ -272,5 +272,5 @@ def test_bounds_as_a_map_and_ids_that_are_used_up(
     assert preflight.next_ids(cluster, options, ()) is None
     found = preflight.next_ids(cluster, options, range(99_000, 99_950))
     assert found is not None
-    assert "50 are left" in found.problem
+    assert "50 of them are left" in found.problem
     assert preflight.next_ids(cluster, {}, ()) is None

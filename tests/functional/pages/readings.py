@@ -89,6 +89,7 @@ VOLUMES = [
             "openstack --os-volume-api-version 3.5 volume message list",
             "micronova explain <request id>",
             "micronova doctor",
+            "pvesm status",
         ),
         values=(
             ("<server ID>", "$(openstack server show web -f value -c id)"),

@@ -82,7 +82,7 @@ class DrainPlay(Play):
         """The worst vm_state when nothing is under way; empty before."""
         columns = schema.operations.c
         uuids = [row.uuid for row in self.rows()]
-        mine = columns.server_uuid.in_(uuids) | (columns.action == InternalAction.DRAIN)
+        mine = columns.resource_id.in_(uuids) | (columns.action == InternalAction.DRAIN)
         query = sa.select(columns.id).where(mine, columns.state.in_(OPEN_STATES))
         if self.stage.rows(query):
             return ""

@@ -1,8 +1,8 @@
 """Measure everything by one command: ``python -m benchmarks.all --json``.
 
-Each benchmark runs in a process of its own, one after the other. Beside its figures stand what was
-run, how long it took, and what else ran on the machine in that time: the CPU of processes that
-aren't the benchmark's, in cores. A figure counts only where that is below 0.2. ``--short`` runs
+Each benchmark runs in a process of its own, one after the other. Beside its figures stand its
+command, how long it took, and how busy others kept the machine: the CPU of processes that aren't
+the benchmark's, in cores. A figure counts only where that is below 0.2. ``--short`` runs
 each as briefly as it can, to see that it works; its figures mean nothing.
 """
 
@@ -45,8 +45,8 @@ class Benchmark:
 
 _FEW = ("--single", "1", "--many", "2", "--listed", "2", "--warm", "0", "--hosts", "2")
 
-#: what measures; the soak and hostile requests look for what is left, and have commands of their
-#: own, and ``placement_vs_original`` needs OpenStack Placement in an environment of its own
+#: programs that print figures; the soak and hostile requests look for leaks, and have commands of
+#: their own, and ``placement_vs_original`` needs OpenStack Placement in an environment of its own
 BENCHMARKS = (
     Benchmark("cloud", ("--cloud", "embedded"), ("--cloud", "embedded", *_FEW), "cloud_embedded"),
     Benchmark(

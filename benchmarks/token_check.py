@@ -97,14 +97,15 @@ def measure(login: dict[str, str], requests: int) -> dict[str, int]:
         ("from_the_cache_of_tokens", 0.0, True),
         ("from_that_without_a_catalog", 0.0, False),
     ):
-        auth.RECENT_SECONDS = seconds
         conf = cfg.ConfigOpts()
         auth.register(conf)
         conf([], project="micronova", default_config_files=[])
         uri = {"www_authenticate_uri": login["auth_url"]}
         credentials.set_defaults(conf, auth.GROUP, login | uri)
         conf.set_override("include_service_catalog", with_catalog, group=auth.GROUP)
-        found[name] = round(cpu_us(auth.protect(application, conf), token, requests) - bare)
+        found[name] = round(
+            cpu_us(auth.protect(application, conf, recent_seconds=seconds), token, requests) - bare
+        )
     return found
 
 

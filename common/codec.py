@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import threading
 import typing
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import msgspec
@@ -101,6 +101,20 @@ def _member(cls: type[Tagged], data: Any) -> type[Tagged]:
     if found is None:
         raise ValueError(f"{kind} is no {cls.__name__} of this release")
     return found
+
+
+def named_by(cls: Any, fits: Callable[[Any], bool] = lambda _: True) -> Any:
+    """Return the first type that fits of those which a class, or a base, names for its bases:
+    ``int`` of ``A(Base[int])``.
+
+    Raises TypeError where there is none.
+    """
+    for one in cls.__mro__:
+        for generic in one.__dict__.get("__orig_bases__", ()):
+            for named in typing.get_args(generic):
+                if not isinstance(named, TypeVar) and fits(named):
+                    return named
+    raise TypeError(f"{cls.__name__} names no type")
 
 
 def family(cls: type[Tagged]) -> tuple[type[Tagged], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +41,9 @@ RECENT_SECONDS = 5.0
 takes keystonemiddleware half of what a small answer takes in all."""
 
 _MOST_RECENT = 200
-_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN", "HTTP_X_SERVICE_TOKEN")
+#: with one of these, which may end sooner, a request is checked each time
+_OF_SERVICE = "HTTP_X_SERVICE_TOKEN"
+_TOKENS = ("HTTP_X_AUTH_TOKEN", "HTTP_X_STORAGE_TOKEN", _OF_SERVICE)
 _FOUND = ("keystone.token_info", "keystone.token_auth")
 _TIMEOUT_SECONDS = 15
 _CACHE_KEY = "micronova.token_cache"
@@ -92,6 +95,8 @@ def protect(
     anonymous: Callable[[str], bool] = lambda path: False,
     delay_auth_decision: bool = False,
     service_type: str | None = None,
+    recent_seconds: float = RECENT_SECONDS,
+    now: Callable[[], float] = time.monotonic,
 ) -> WSGIApplication:
     """Return `app` behind the token check that `[keystone_authtoken]` of `conf` configures.
 
@@ -100,7 +105,8 @@ def protect(
     and 503 while Keystone can't be reached. With `delay_auth_decision` the application receives
     such requests, without any identity, and decides (an unreachable Keystone then looks like an
     invalid token). `service_type` is the type of `app` in the catalog; tokens of application
-    credentials with access rules are refused without it.
+    credentials with access rules are refused without it. `recent_seconds`: for so long after a
+    check another request with the same token is not checked; `now` measures that.
     """
     from keystonemiddleware import auth_token
 
@@ -116,8 +122,8 @@ def protect(
         overrides["cache"] = _CACHE_KEY
     # Where the application decides, what it answers is changed on the way back.
     caches = not delay_auth_decision and conf[GROUP].token_cache_time > 0
-    seconds = min(RECENT_SECONDS, conf[GROUP].token_cache_time) if caches else 0.0
-    recent: TokenCache[Mapping[str, Any]] = TokenCache(_MOST_RECENT)
+    seconds = min(recent_seconds, conf[GROUP].token_cache_time) if caches else 0.0
+    recent: TokenCache[Mapping[str, Any]] = TokenCache(_MOST_RECENT, now)
     checked = _checking(auth_token.AuthProtocol)(_settle(app, recent, seconds), overrides)
 
     def guarded(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -212,7 +218,7 @@ def _settle(
             token = environ["keystone.token_info"]["token"]
             if token.get("system", {}).get("all"):
                 environ[_SYSTEM_SCOPE] = "all"
-            if seconds and _may_be_kept(token, seconds):
+            if seconds and _OF_SERVICE not in environ and _may_be_kept(token, seconds):
                 names = (*IDENTITY_VARIABLES, *_FOUND)
                 left = {name: environ[name] for name in names if name in environ}
                 recent.set(_key(environ), left, seconds)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import typing
-from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from common.codec import Tagged
+from common.codec import Tagged, named_by
 from common.messages.commands import StrictGroup
 from common.messages.consoles import ConsoleTarget
 from common.messages.facts import HaService, Inspection, OtherVm
@@ -59,16 +56,7 @@ class Question(Tagged, Generic[A_co]):
     @classmethod
     def answer(cls) -> type[A_co]:
         """Return the type of its answer."""
-        return cast("type[A_co]", _answer_of(cast(Hashable, cls)))
-
-
-@functools.cache
-def _answer_of(cls: Any) -> Any:
-    for base in cls.__dict__.get("__orig_bases__", ()):
-        if typing.get_origin(base) is Question:
-            (named,) = typing.get_args(base)
-            return named
-    raise TypeError(f"{cls.__name__} names no answer")
+        return cast("type[A_co]", named_by(cls))
 
 
 @dataclass(frozen=True)
@@ -173,7 +161,7 @@ class Diagnose(Question[Diagnostics]):
 
 @dataclass(frozen=True)
 class ConvergeFilter(Question[Filtered]):
-    """Make what passes a VM's interfaces what is wanted; never opens in between.
+    """Write a VM's firewall as its security groups want it; it never opens in between.
 
     Raises Unavailable also where the VM isn't the server's.
     """
@@ -184,7 +172,7 @@ class ConvergeFilter(Question[Filtered]):
 
 @dataclass(frozen=True)
 class CheckFilter(Question[FilterCheck]):
-    """How what passes a VM's interfaces differs from what is wanted.
+    """Compare a VM's firewall with what its security groups want.
 
     Raises Unavailable as ``ConvergeFilter`` does.
     """

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 import enum
 import functools
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from common.codec import Member, Tagged
+from common.codec import Member, Tagged, named_by
 from common.resources.states import ResourceType
 
 
@@ -194,12 +193,7 @@ class VnetMade(Outcome):
 @functools.cache
 def outcome_named_by(cls: Any) -> Any:
     """Return the class of outcomes that a class names where it names its bases."""
-    for base in cls.__mro__:
-        for one in base.__dict__.get("__orig_bases__", ()):
-            for named in typing.get_args(one):
-                if isinstance(named, type) and issubclass(named, Outcome):
-                    return named
-    raise TypeError(f"{cls.__name__} names no outcome")
+    return named_by(cls, lambda named: isinstance(named, type) and issubclass(named, Outcome))
 
 
 @dataclass(frozen=True)

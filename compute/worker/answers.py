@@ -64,11 +64,11 @@ def _by(
 
 
 def _unavailable(text: str) -> _Failed:
-    """Return what raises Unavailable; ``text`` may name ``{cluster}`` and ``{vmid}``."""
+    """Return what raises Unavailable; ``text`` may name ``{cluster}``, and ``{one}``: what was
+    asked."""
 
     def refuse(at: Asked, question: Any, error: HypervisorError) -> Any:
-        vmid = question.target.vmid if hasattr(question, "target") else None
-        begin = text.format(cluster=at.hypervisor.cluster, vmid=vmid)
+        begin = text.format(cluster=at.hypervisor.cluster, one=question)
         raise Unavailable(f"{begin}: {error.message}") from error
 
     return refuse
@@ -78,17 +78,17 @@ def _not_inspected(at: Asked, one: Inspect, error: HypervisorError) -> Inspectio
     return Inspection(one.vmid, failure=Failure(error.category, error.message))
 
 
-_UNSEEN = _unavailable("VM {vmid} can't be looked at")
+_UNSEEN = _unavailable("VM {one.target.vmid} can't be looked at")
 _CLUSTER_UNSEEN = _unavailable("Cluster {cluster} can't be looked at")
 
-#: question → what answers it, and what is answered where the cluster doesn't answer
+#: question → the function that answers it, and the one for a cluster that doesn't answer
 ANSWERS: Mapping[type[Question], _Row] = dict(
     (
         _by(CheckConsole, lambda at, one: at.consoles.problem(at.hypervisor, one.target), _UNSEEN),
         _by(
             CheckFilter,
             lambda at, one: at.hypervisor.check_filter(one.target, one.wanted),
-            _unavailable("The firewall of VM {vmid} can't be read"),
+            _unavailable("The firewall of VM {one.target.vmid} can't be read"),
         ),
         _by(
             ConvergeAffinity,
@@ -100,7 +100,7 @@ ANSWERS: Mapping[type[Question], _Row] = dict(
         _by(
             ConvergeFilter,
             lambda at, one: at.hypervisor.converge_filter(one.target, one.wanted),
-            _unavailable("VM {vmid} can't be filtered"),
+            _unavailable("VM {one.target.vmid} can't be filtered"),
         ),
         _by(Diagnose, lambda at, one: at.hypervisor.diagnose(one.target), _UNSEEN),
         _by(
@@ -128,7 +128,7 @@ ANSWERS: Mapping[type[Question], _Row] = dict(
         _by(
             SetPassword,
             lambda at, one: at.hypervisor.set_password(one),
-            _unavailable("VM {vmid} can't be reached"),
+            _unavailable("VM {one.target.vmid} can't be reached"),
         ),
         _by(
             SteerMigration,

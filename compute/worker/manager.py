@@ -55,7 +55,7 @@ class Manager:
         self._heartbeats.beat()
 
     def ask(self, ctxt: RequestContext, cluster: str, question: Question) -> Any:
-        """Answer what is asked of a cluster."""
+        """Answer a question about a cluster."""
         return answer(Asked(self._carried(cluster), self._consoles, self._logs), question)
 
     def remove_group_rules(

@@ -151,7 +151,7 @@ def test_an_agent_answers_every_question() -> None:
     assert set(ANSWERS) == set(codec.family(Question)) - {Question}
     for question in ANSWERS:
         assert question.answer() is not None
-    with pytest.raises(TypeError, match="Question names no answer"):
+    with pytest.raises(TypeError, match="Question names no type"):
         Question.answer()
 
 
@@ -159,7 +159,7 @@ def test_each_command_names_its_outcome() -> None:
     found = {command.__name__: command.outcome() for command in COMMANDS}
     assert set(found.values()) == set(codec.family(Outcome))
     assert (found["Swap"], found["PlugVolume"]) == (found["Build"], Plugged)
-    with pytest.raises(TypeError, match="Command names no outcome"):
+    with pytest.raises(TypeError, match="Command names no type"):
         Command.outcome()
 
 

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import json
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 from wsgiref.util import setup_testing_defaults
 
@@ -15,7 +15,6 @@ from common.clients import credentials
 from common.context import RequestContext
 from tests.fixtures import auth as stand_in
 from web import auth
-from web.token_cache import TokenCache
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -148,7 +147,12 @@ def test_register_bounds_the_wait_for_keystone() -> None:
 class Checks:
     """Token checks that asked the cache or Keystone."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **conf_values: Any) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        now: Callable[[], float] = time.monotonic,
+        **conf_values: Any,
+    ) -> None:
         from keystonemiddleware import auth_token
 
         self.asked: list[str] = []
@@ -161,7 +165,7 @@ class Checks:
         monkeypatch.setattr(
             auth_token.AuthProtocol, "fetch_token", lambda _, token, **__: self._fetch(token)
         )
-        self.app = auth.protect(show, conf, service_type="compute")
+        self.app = auth.protect(show, conf, service_type="compute", now=now)
 
     def _fetch(self, token: str) -> dict[str, Any]:
         self.asked.append(token)
@@ -193,12 +197,15 @@ def test_a_token_is_looked_up_once_in_some_seconds(monkeypatch: pytest.MonkeyPat
     served = checks.ask("ann", HTTP_X_SERVICE_TOKEN="service")
     assert (served["user_id"], served["service_user_id"]) == ("ann", "service")
     assert "service_user_id" not in checks.ask("ann")
+    # The token of a service may end sooner than the user's.
+    before = len(checks.asked)
+    assert checks.ask("ann", HTTP_X_SERVICE_TOKEN="service") == served
+    assert sorted(checks.asked[before:]) == ["ann", "service"]
 
 
 def test_a_token_is_looked_up_again_after_that(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("web.auth.TokenCache", functools.partial(TokenCache, clock=lambda: now[0]))
-    checks = Checks(monkeypatch)
+    checks = Checks(monkeypatch, lambda: now[0])
     for moment in (100.0, 104.9, 105.0, 105.1):
         now[0] = moment
         checks.ask("ann")

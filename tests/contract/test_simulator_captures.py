@@ -113,8 +113,7 @@ def _own_task(simulator: Simulator, capture: Capture) -> str:
         path = f"/api2/json/nodes/pve1/qemu/{vmid}/status/stop"
         made = pve.send(url, "POST", path, headers)
         running = False
-    if not running:
-        compare.finish(cluster, made.body["data"])
+    (compare.begin if running else compare.finish)(cluster, made.body["data"])
     return str(made.body["data"])
 
 

@@ -15,7 +15,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -121,6 +121,25 @@ def answering(until: float | None) -> Iterator[None]:
         yield
     finally:
         _current.until = None
+
+
+def current() -> float | None:
+    """Return the deadline of this thread's call, by the monotonic clock; None: there is none."""
+    return _current.until
+
+
+@contextmanager
+def earliest(deadlines: Iterable[float | None]) -> Iterator[None]:
+    """Set the deadline of work that is done for several calls: the first of theirs.
+
+    Afterwards this thread has its own again.
+    """
+    own = _current.until
+    _current.until = min((one for one in deadlines if one is not None), default=None)
+    try:
+        yield
+    finally:
+        _current.until = own
 
 
 def until(wait: Wait, under_way: float, arrived: float) -> float:

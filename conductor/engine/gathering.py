@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, TypeVar, cast
 
 from common.log import logger
+from common.rpc import deadlines
 
 LOG = logger(__name__)
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Gathering(Generic[T]):
@@ -49,3 +52,95 @@ class Gathering(Generic[T]):
             batch, self._waiting = self._waiting[: self._most], self._waiting[self._most :]
             self._busy = bool(batch)
             return batch
+
+
+class _Call(Generic[T, R]):
+    """An item that a thread has brought, and what became of it."""
+
+    def __init__(self, item: T) -> None:
+        self.item = item
+        self.until = deadlines.current()
+        self.turn = threading.Event()
+        """Set when it was worked on, or its thread is to work on all that wait."""
+        self.answer: R | Exception | None = None
+        self.alone = False
+        """Whether it is to be worked on by itself: together with others it failed."""
+
+
+@dataclasses.dataclass
+class _Line(Generic[T, R]):
+    """Those of one kind that wait while others of it are worked on."""
+
+    kind: object
+    waiting: list[_Call[T, R]] = dataclasses.field(default_factory=list)
+
+
+class Combining(Generic[T, R]):
+    """Passes items that threads bring to ``work``, and returns to each thread its own answer.
+
+    The first of a kind is worked on at once; those that come before that ends are worked on
+    together afterwards, by the thread of the first of them. ``work`` returns an answer, or the
+    exception to raise, for each item in order. If it raises for several, nothing was done, and
+    each is worked on by itself, in its own thread.
+    """
+
+    def __init__(self, work: Callable[[list[T]], Sequence[R | Exception]], most: int) -> None:
+        """``most``: items that are worked on together."""
+        self._work, self._most = work, most
+        self._lock = threading.Lock()
+        self._lines: list[_Line[T, R]] = []
+
+    def do(self, item: T, kind: object = None) -> R:
+        """Return the answer for an item, together with others of an equal ``kind``."""
+        mine: _Call[T, R] = _Call(item)
+        line, first = self._join(mine, kind)
+        if not first:
+            mine.turn.wait()
+        if mine.answer is None and not mine.alone:
+            try:
+                self._do_all([mine] if first else self._next_of(line))
+            finally:
+                self._pass_on(line)
+        if mine.alone:
+            [mine.answer] = self._work([item])
+        if isinstance(mine.answer, Exception):
+            raise mine.answer
+        deadlines.carried_out()
+        return cast("R", mine.answer)
+
+    def _join(self, mine: _Call[T, R], kind: object) -> tuple[_Line[T, R], bool]:
+        """Return its line, and whether it is the first, which waits for nobody."""
+        with self._lock:
+            for line in self._lines:
+                if line.kind == kind:
+                    line.waiting.append(mine)
+                    return line, False
+            self._lines.append(_Line(kind))
+            return self._lines[-1], True
+
+    def _next_of(self, line: _Line[T, R]) -> list[_Call[T, R]]:
+        with self._lock:
+            together, line.waiting = line.waiting[: self._most], line.waiting[self._most :]
+            return together
+
+    def _pass_on(self, line: _Line[T, R]) -> None:
+        """Have the next thread work, on its own item and those behind it."""
+        with self._lock:
+            if line.waiting:
+                line.waiting[0].turn.set()
+            else:
+                self._lines.remove(line)
+
+    def _do_all(self, together: Sequence[_Call[T, R]]) -> None:
+        try:
+            with deadlines.earliest(one.until for one in together):
+                answers = self._work([one.item for one in together])
+            answered = list(zip(together, answers, strict=True))
+        except Exception as error:  # noqa: BLE001 - raised where each of them waits
+            for one in together:
+                one.answer, one.alone = (None, True) if len(together) > 1 else (error, False)
+        else:
+            for one, answer in answered:
+                one.answer = answer
+        for one in together:
+            one.turn.set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common.errors import StaleTransition
@@ -12,6 +12,8 @@ from common.resources.states import TaskState, VmState
 from conductor.plans import Plan
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
+from conductor.store.ledger.leases import Advance
+from conductor.store.ledger.transitions import Walk
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
 
@@ -31,7 +33,7 @@ def require_building(operation: Operation, server: Server) -> None:
 
 
 class TransitionDraft:
-    """The stages of a build that one transaction commits; ``write`` is the last part of that.
+    """The stages of a build that one transaction commits; ``write_all`` is the last part of that.
 
     ``operation`` and ``server`` are as they will be then.
     """
@@ -40,7 +42,7 @@ class TransitionDraft:
         """``owner`` is the conductor that must have the lease."""
         # What it began on is not what it continues with.
         self.operation, self.server = dataclasses.replace(operation, begun_on=None), server
-        self._owner, self._read = owner, (operation, server)
+        self.owner, self._read = owner, (operation, server)
         self._moves: list[tuple[VmState, TaskState | None]] = []
         self._values: dict[str, Any] = {}
         self._steps: list[Step] = []
@@ -71,18 +73,38 @@ class TransitionDraft:
         self.operation = dataclasses.replace(self.operation, lease_owner=leases.of_worker(worker))
 
     def write(self, connection: Transaction) -> tuple[Operation, Server]:
-        """Write all of it, by one statement a table; return both as they now are.
+        """Write it alone; see ``write_all``."""
+        return write_all(connection, [self])[0]
 
-        The stage is stored with the plan. If nothing was decided the task_state alone says which
-        it is. Raises StaleTransition when the server, or the lease, is in other hands.
-        """
+    def _walk(self) -> Walk | None:
         operation, server = self._read
-        events = [ledger.conductor_event(operation, step) for step in self._steps]
-        if events:
-            ledger.upsert_events(connection, events)
-        if self._moves:
-            transitions.move_through(connection, server, operation.id, self._moves, self._values)
-        if self._lease or self.operation.plan != operation.plan:
-            plan, stage = self.operation.plan, self.operation.stage
-            leases.advance(connection, operation, plan, stage, self._owner, **self._lease)
-        return self.operation, self.server
+        return Walk(server, operation.id, self._moves, self._values) if self._moves else None
+
+    def _advance(self) -> Advance | None:
+        """Return what is stored with the plan.
+
+        If nothing was decided the task_state alone says which stage it is.
+        """
+        operation, decided = self._read[0], self.operation
+        if not self._lease and decided.plan == operation.plan:
+            return None
+        return Advance(operation, decided.plan, decided.stage, self._lease)
+
+    def _events(self) -> list[dict[str, Any]]:
+        return [ledger.conductor_event(self._read[0], step) for step in self._steps]
+
+
+def write_all(
+    connection: Transaction, drafts: Sequence[TransitionDraft]
+) -> list[tuple[Operation, Server]]:
+    """Write drafts of one owner, by one statement a table; return what each is now.
+
+    Raises StaleTransition when one of the servers, or leases, is in other hands.
+    """
+    if events := [row for draft in drafts for row in draft._events()]:
+        ledger.upsert_events(connection, events)
+    if walks := [walk for draft in drafts if (walk := draft._walk())]:
+        transitions.move_through(connection, walks)
+    if advances := [one for draft in drafts if (one := draft._advance())]:
+        leases.advance_all(connection, advances, drafts[0].owner)
+    return [(draft.operation, draft.server) for draft in drafts]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from common import clock, codec, ids
@@ -26,6 +28,7 @@ from common.resources.states import (
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
+from conductor.engine.gathering import Combining
 from conductor.engine.start import HandedOver
 from conductor.plans import PLANS, CreateParams, CreatePlan, DeletePlan, Interface, Plan
 from conductor.rpc.servers.flavors import claimed_gib
@@ -58,61 +61,155 @@ _MAY_HAVE_MOVED = (VmState.RESIZED, VmState.ERROR)
 SOFT_DELETE, RESTORE = "soft-delete", "restore"
 
 
+#: requests that share a transaction
+_MOST_TOGETHER = 32
+
+_Accepted = tuple[CreatedServers, list[Operation]]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request for servers."""
+
+    ctxt: RequestContext
+    request: CreateServers
+
+
 class Accept:
     """Begins operations."""
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._auto = AutoNetwork(cloud)
+        self._combining = Combining[_Asked, _Accepted](self._create, _MOST_TOGETHER)
 
     # --- create
 
     def create(
         self, ctxt: RequestContext, request: CreateServers
     ) -> tuple[CreatedServers, list[Operation]]:
-        """Write one to many servers with their operations; the quota is taken with them."""
-        return self._cloud.store.run(lambda connection: self._create(connection, ctxt, request))
+        """Write one to many servers with their operations; the quota is taken with them.
 
-    def _create(
-        self, connection: Transaction, ctxt: RequestContext, request: CreateServers
-    ) -> tuple[CreatedServers, list[Operation]]:
-        interfaces = requested_networks(connection, ctxt, request, self._auto)
-        volumes = new_servers.lock(
+        Requests of a project that come at once share a transaction: they would wait for each
+        other's lock of the quota.
+        """
+        asked = _Asked(ctxt, request)
+        if _is_plain(request):
+            return self._combining.do(asked, ctxt.project_id)
+        return self._create([asked])[0]
+
+    def _create(self, asked: Sequence[_Asked]) -> list[_Accepted]:
+        return self._cloud.store.run(lambda connection: self._accept(connection, asked))
+
+    def _accept(self, connection: Transaction, asked: Sequence[_Asked]) -> list[_Accepted]:
+        """Write the servers of requests of one project; if one is refused, none is written."""
+        known = _networks_named(connection, asked)
+        interfaces = [
+            requested_networks(connection, one.ctxt, one.request, self._auto, known=known)
+            for one in asked
+        ]
+        volumes = [self._lock_volumes(connection, one) for one in asked]
+        taken = self._take_quota(connection, asked)
+        params = [
+            CreateParams(networks=tuple(nics), **one.request.of_build())
+            for one, nics in zip(asked, interfaces, strict=True)
+        ]
+        begun = self._begin(connection, asked, taken, params)
+        reservations = [f"r-{secrets.token_hex(4)}" for _ in asked]
+        rows = [
+            _record(one, operation, reservation, index, len(operations))
+            for one, operations, reservation in zip(asked, begun, reservations, strict=True)
+            for index, operation in enumerate(operations)
+        ]
+        new = iter(servers.insert(connection, rows))
+        for one, operations, nics, locked in zip(asked, begun, interfaces, volumes, strict=True):
+            self._join(connection, one, [each.server_uuid for each in operations], nics, locked)
+        # They begin in the same transaction: the first thing done to each is a decision.
+        every = list(itertools.chain.from_iterable(begun))
+        transitions.record_begun(connection, every, VmState.BUILDING, TaskState.SCHEDULING)
+        return [
+            (
+                CreatedServers(reservation, tuple(each.server_uuid for each in operations)),
+                [dataclasses.replace(each, begun_on=next(new)) for each in operations],
+            )
+            for operations, reservation in zip(begun, reservations, strict=True)
+        ]
+
+    def _lock_volumes(self, connection: Transaction, asked: _Asked) -> Any:
+        request = asked.request
+        return new_servers.lock(
             connection,
             request.volumes,
-            scope(ctxt),
+            scope(asked.ctxt),
             request.max_count,
             # As in Nova, which asks it of a volume only to read the image that it was made of.
             bootable=not request.image_id,
         )
-        each = {
-            "instances": 1,
-            "cores": request.flavor.vcpus,
-            "ram": request.flavor.memory_mib,
-        }
-        project_id, began = str(ctxt.project_id), clock.utcnow()
+
+    def _take_quota(
+        self, connection: Transaction, asked: Sequence[_Asked]
+    ) -> list[tuple[int, Step]]:
+        """Return how many servers each request gets, and the step to store. Raises QuotaExceeded.
+
+        The requests take from the quota one after the other.
+        """
+        project_id, began = str(asked[0].ctxt.project_id), clock.utcnow()
         allowed = quotas.locked(connection, project_id, self._cloud.quota)
-        quotas.check_metadata(allowed, request.metadata)
-        quotas.check_files(allowed, request.files)
-        counts = (request.min_count, request.max_count)
-        count, quota = quotas.affordable(connection, project_id, allowed, each, counts, began)
-        if request.server_group is not None:
-            limit = allowed["server_group_members"]
-            server_groups.join(
-                connection, request.server_group, scope(ctxt), ctxt.user_id, count, limit
+        for one in asked:
+            quotas.check_metadata(allowed, one.request.metadata)
+            quotas.check_files(allowed, one.request.files)
+        used = quotas.usage(connection, project_id)
+        taken = []
+        for one in asked:
+            flavor = one.request.flavor
+            each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
+            counts = (one.request.min_count, one.request.max_count)
+            count, step = quotas.affordable(used, allowed, each, counts, began)
+            taken.append((count, step))
+            used = {name: amount + count * each[name] for name, amount in used.items()}
+            if one.request.server_group is not None:
+                limit = allowed["server_group_members"]
+                which = (one.request.server_group, scope(one.ctxt), one.ctxt.user_id)
+                server_groups.join(connection, *which, count, limit)
+        return taken
+
+    def _begin(
+        self,
+        connection: Transaction,
+        asked: Sequence[_Asked],
+        taken: Sequence[tuple[int, Step]],
+        params: Sequence[CreateParams],
+    ) -> list[list[Operation]]:
+        """Insert the operations of each request: two statements for all."""
+        new = [
+            (
+                one.ctxt,
+                start.new(
+                    self._cloud,
+                    "create",
+                    (ResourceType.SERVER, ids.new_uuid()),
+                    str(one.ctxt.project_id),
+                    CreatePlan(has_volumes=bool(one.request.volumes)),
+                    params=its,
+                    quota=quota,
+                ),
             )
-        params = CreateParams(networks=tuple(interfaces), **request.of_build())
-        uuids = [ids.new_uuid() for _ in range(count)]
-        plan = CreatePlan(has_volumes=bool(request.volumes))
-        begun = self._begin(connection, ctxt, project_id, uuids, params, plan, quota)
-        reservation = f"r-{secrets.token_hex(4)}"
-        new = servers.insert(
-            connection,
-            [
-                _record(ctxt, request, operation, reservation, index, count)
-                for index, operation in enumerate(begun)
-            ],
-        )
+            for one, (count, quota), its in zip(asked, taken, params, strict=True)
+            for _ in range(count)
+        ]
+        begun = iter(ledger.insert_all(connection, new))
+        return [list(itertools.islice(begun, count)) for count, _ in taken]
+
+    def _join(
+        self,
+        connection: Transaction,
+        asked: _Asked,
+        uuids: Sequence[str],
+        interfaces: Sequence[Interface],
+        volumes: Any,
+    ) -> None:
+        """Give new servers the group, the volumes and the ports that their request names."""
+        ctxt, request = asked.ctxt, asked.request
         if request.server_group is not None:
             notification_payloads.server_group(
                 connection, ctxt, request.server_group, "add_member"
@@ -123,41 +220,6 @@ class Accept:
             # Only a single server can name a port.
             if one.port_id is not None:
                 user_ports.give(connection, one.port_id, uuids[0], position, one.tag)
-        # They begin in the same transaction: the first thing done to each is a decision.
-        transitions.record_begun(connection, begun, VmState.BUILDING, TaskState.SCHEDULING)
-        begun = [
-            dataclasses.replace(operation, begun_on=server)
-            for operation, server in zip(begun, new, strict=True)
-        ]
-        return CreatedServers(reservation, tuple(uuids)), begun
-
-    def _begin(
-        self,
-        connection: Transaction,
-        ctxt: RequestContext,
-        project_id: str,
-        uuids: Sequence[str],
-        params: CreateParams,
-        plan: CreatePlan,
-        quota: Step,
-    ) -> list[Operation]:
-        """Insert the whole batch with two statements."""
-        return ledger.insert(
-            connection,
-            ctxt,
-            [
-                start.new(
-                    self._cloud,
-                    "create",
-                    (ResourceType.SERVER, uuid),
-                    project_id,
-                    plan,
-                    params=params,
-                    quota=quota,
-                )
-                for uuid in uuids
-            ],
-        )
 
     # --- everything else
 
@@ -227,10 +289,8 @@ class Accept:
 
     def _take_back(self, connection: Transaction, server: Server) -> Step:
         """Take what a soft-deleted server has from the quota again. Raises QuotaExceeded."""
-        began = clock.utcnow()
         each = {"instances": 1, "cores": server.vcpus, "ram": server.memory_mib}
-        allowed = quotas.locked(connection, server.project_id, self._cloud.quota)
-        return quotas.affordable(connection, server.project_id, allowed, each, (1, 1), began)[1]
+        return quotas.take(connection, server.project_id, self._cloud.quota, each)
 
     def _hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
         """Return the worker that gets a delete's one command, and with it the lease."""
@@ -269,10 +329,12 @@ def requested_networks(
     auto: AutoNetwork,
     *,
     make: bool = True,
+    known: Mapping[str, networks.Network] | None = None,
 ) -> list[Interface]:
     """Return the checked interfaces of a request.
 
-    ``make``: the network of those who name none is made, if need be.
+    ``make``: the network of those who name none is made, if need be. ``known``: networks that its
+    user may use, by id; None: they are read.
 
     Raises NetworkNotFound, PortNotFound, Conflict when several networks could be meant or a port
     is in use, Invalid, Forbidden.
@@ -282,16 +344,24 @@ def requested_networks(
     if request.auto_network:
         network = auto.of_server(connection, ctxt, needed=request.needs_network, make=make)
         return [] if network is None else [_interface(network, None)]
-    return list(_chosen(connection, ctxt, request))
+    if known is None:
+        known = networks.named(connection, _names(request), scope(ctxt))
+    return list(_chosen(connection, ctxt, request, known))
+
+
+def _names(request: CreateServers) -> list[str]:
+    """Return the ids of the networks that a request names."""
+    return [one.network_id for one in request.networks if one.network_id is not None]
 
 
 def _chosen(
-    connection: Transaction, ctxt: RequestContext, request: CreateServers
+    connection: Transaction,
+    ctxt: RequestContext,
+    request: CreateServers,
+    known: Mapping[str, networks.Network],
 ) -> Iterator[Interface]:
     """Return the interfaces by the networks, addresses, ports and tags that are named."""
     seen: set[tuple[str, str]] = set()
-    wanted = [one.network_id for one in request.networks if one.network_id is not None]
-    known = networks.named(connection, wanted, scope(ctxt))
     for asked in request.networks:
         if asked.port_id is not None:
             port = user_ports.find(
@@ -340,15 +410,30 @@ def _interface(
     )
 
 
+def _is_plain(request: CreateServers) -> bool:
+    """Return whether nothing but networks and quota is read to accept it: what is refused then
+    leaves nothing behind, and others don't wait for its locks."""
+    named = all(one.port_id is None and one.fixed_ip is None for one in request.networks)
+    apart = request.volumes or request.server_group or request.auto_network
+    return request.max_count == 1 and named and not apart
+
+
+def _networks_named(
+    connection: Transaction, asked: Sequence[_Asked]
+) -> Mapping[str, networks.Network] | None:
+    """Read the networks that requests of equal rights name; None: each reads its own."""
+    scopes = {scope(one.ctxt) for one in asked}
+    if len(scopes) > 1:
+        return None
+    wanted = [name for one in asked for name in _names(one.request)]
+    return networks.named(connection, wanted, *scopes)
+
+
 def _record(
-    ctxt: RequestContext,
-    request: CreateServers,
-    operation: Operation,
-    reservation: str,
-    index: int,
-    count: int,
+    asked: _Asked, operation: Operation, reservation: str, index: int, count: int
 ) -> dict[str, Any]:
     """Return the row of one new server."""
+    ctxt, request = asked.ctxt, asked.request
     flavor = dataclasses.replace(request.flavor, volume_backed=request.volume_backed)
     kept = codec.loads(codec.dumps(flavor))
     name = f"{request.name}-{index + 1}" if count > 1 else request.name

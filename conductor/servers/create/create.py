@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from common import clock
 from common.errors import Conflict, Invalid, NetworkNotFound, StaleTransition
 from common.log import logger
-from common.messages.commands import Build, Image, StrictGroup
+from common.messages.commands import Build, Image, StrictGroup, Template
 from common.messages.facts import HostFacts
 from common.messages.reports import Built, Category, Failure, Step
 from common.resources.states import TaskState, VmState
@@ -28,15 +28,16 @@ from conductor.images import image_source
 from conductor.plans import CreatePlan, Interface
 from conductor.servers import build_command, guest_data
 from conductor.servers.create.batch import Together
+from conductor.servers.create.commits import Moved
 from conductor.servers.create.make_volumes import MakeVolumes
-from conductor.servers.create.schedule import Moved, Placing
+from conductor.servers.create.schedule import Placing
 from conductor.servers.create.unwind import Unwinding
 from conductor.store.hosts import registry
 from conductor.store.images import templates
 from conductor.store.ledger import batches, leases
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
-from conductor.store.networks.networks import RequestedPort
+from conductor.store.networks.networks import Port, RequestedPort, ServerPorts
 from conductor.store.networks.pools import Unsettled, Within
 from conductor.store.records import Operation, Server
 from conductor.store.servers import server_groups, servers
@@ -44,6 +45,8 @@ from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
 
 LOG = logger(__name__)
+
+T = TypeVar("T")
 
 #: how long a build waits until the VMs of its cluster were looked at, which follows a start
 UNSETTLED_SECONDS = 1.0
@@ -129,17 +132,22 @@ class Create:
         moved = self._placing.place(task.operation, task.server)
         return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
 
-    def _go_on(self, connection: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
-        """Do the stages that follow in the transaction that commits the host, as far as they go.
+    def _go_on(
+        self, connection: Transaction, placed: Sequence[tuple[TransitionDraft, HostFacts]]
+    ) -> None:
+        """Do the stages that follow in the transaction that commits the hosts, as far as they go.
 
         Raises what they raise; by themselves they say what is wrong.
         """
-        self._connect(connection, draft)
-        if draft.operation.planned(CreatePlan).has_volumes:
-            return
-        image = image_source.image(connection, draft.server.root_image_id, facts)
-        if image is not None:
-            self._choose_disk(connection, draft, facts, image)
+        self._connect(connection, [draft for draft, _ in placed])
+        images = _once_per_host(functools.partial(image_source.image, connection))
+        reserved = _once_per_host(functools.partial(_template, connection))
+        for draft, facts in placed:
+            if draft.operation.planned(CreatePlan).has_volumes:
+                continue
+            image = images(draft.server.root_image_id, facts)
+            if image is not None:
+                self._choose_disk(draft, facts, image, reserved)
 
     def _decides_together(self, task: Task) -> bool:
         """Return whether it is one of several bound by ``min_count``, to be decided first."""
@@ -165,7 +173,7 @@ class Create:
 
         def work(connection: Transaction) -> Task:
             draft = self._draft(operation, server)
-            self._connect(connection, draft)
+            self._connect(connection, [draft])
             return Task(*draft.write(connection))
 
         try:
@@ -186,41 +194,40 @@ class Create:
             self._unwinding.fail(operation, server, failure, gone=True)
             return None
 
-    def _connect(self, connection: Transaction, draft: TransitionDraft) -> None:
-        """Create the server's ports, or find those of an earlier attempt."""
-        operation, server = draft.operation, draft.server
+    def _connect(self, connection: Transaction, drafts: Sequence[TransitionDraft]) -> None:
+        """Create the ports of servers in one cluster, or find those of earlier attempts."""
         started = clock.utcnow()
-        asked = {one.id: one for one in build_command.interfaces(operation)}
-        interfaces = build_command.interfaces(operation)
-        some = operation.attempt > 1 or any(one.port_id for one in interfaces)
-        ports = networks.ports_of(connection, server.uuid) if some else []
-        if len(ports) < len(interfaces):
-            there = {port.position for port in ports}
-            _require_ports(interfaces, there)
-            wanted = [
-                None if number in there else _requested_port(one)
-                for number, one in enumerate(interfaces)
-            ]
-            prefix = self._cloud.conf.networks.mac_prefix
-            ports += networks.create_ports(
-                connection,
-                server.uuid,
-                server.project_id,
-                wanted,
-                prefix,
-                filtered=self._cloud.filtering.on(connection),
-                groups=server.security_groups,
-                within=Within(str(operation.plan.target.cluster), self._cloud.since),
-            )
-            ports.sort(key=lambda port: port.position)
-        nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
-        plan = dataclasses.replace(operation.planned(CreatePlan), nics=tuple(nics))
-        detail = {"addresses": [ip for nic in nics for ip in nic.ips]}
-        step = Step(
-            "conductor_allocate_network", 1, started, clock.utcnow(), "Success", detail=detail
+        there = [self._ports_of(connection, draft.operation) for draft in drafts]
+        missing = [_missing(draft, ports) for draft, ports in zip(drafts, there, strict=True)]
+        cluster = str(drafts[0].operation.plan.target.cluster)
+        some = any(one for server in missing for one in server.requested)
+        made = networks.create_ports(
+            connection,
+            missing,
+            self._cloud.conf.networks.mac_prefix,
+            filtered=some and self._cloud.filtering.on(connection),
+            within=Within(cluster, self._cloud.since),
         )
-        draft.record(step)
-        draft.advance_stage(plan, addresses=guest_data.addresses(nics))
+        for draft, old, new in zip(drafts, there, made, strict=True):
+            asked = {one.id: one for one in build_command.interfaces(draft.operation)}
+            ports = sorted([*old, *new], key=lambda port: port.position)
+            nics = [build_command.nic(port, asked[port.network_id]) for port in ports]
+            detail = {"addresses": [ip for nic in nics for ip in nic.ips]}
+            draft.record(
+                Step(
+                    *("conductor_allocate_network", 1, started, clock.utcnow(), "Success"),
+                    detail=detail,
+                )
+            )
+            plan = dataclasses.replace(draft.operation.planned(CreatePlan), nics=tuple(nics))
+            draft.advance_stage(plan, addresses=guest_data.addresses(nics))
+
+    def _ports_of(self, connection: Transaction, operation: Operation) -> list[Port]:
+        """Return the ports that a server may have from an earlier attempt, or from its user."""
+        named = any(one.port_id for one in build_command.interfaces(operation))
+        if operation.attempt == 1 and not named:
+            return []
+        return networks.ports_of(connection, operation.server_uuid)
 
     def _map_disk(self, task: Task) -> Task | None:
         """Run the stage ``block_device_mapping``: volumes are made, and the image is looked up.
@@ -244,17 +251,18 @@ class Create:
 
         def work(connection: Transaction) -> Task:
             draft = self._draft(operation, server)
-            self._choose_disk(connection, draft, facts, image)
+            reserved = functools.partial(_template, connection)
+            self._choose_disk(draft, facts, image, reserved)
             return _task(draft.write(connection))
 
         return self._cloud.store.run(work)
 
     def _choose_disk(
         self,
-        connection: Transaction,
         draft: TransitionDraft,
         facts: HostFacts,
         image: Image | None,
+        reserved: Callable[[str | None, HostFacts], Template | None],
     ) -> None:
         """Reserve the template to clone from, if the host can clone it; pass on the lease.
 
@@ -263,7 +271,7 @@ class Create:
         template = None
         clones = facts.capabilities.get("linked_clone") or facts.capabilities.get("full_clone")
         if image is not None and ((clones and not image.cd) or image.template_only):
-            template = templates.reserve(connection, facts, image.id)
+            template = reserved(image.id, facts)
         plan = draft.operation.planned(CreatePlan)
         draft.advance_stage(dataclasses.replace(plan, image=image, template=template))
         draft.hand_over(str(plan.worker), self._cloud.lease_seconds)
@@ -366,6 +374,37 @@ def _timed_out(operation: Operation, server: Server) -> Failure:
     if operation.message:
         text += f" It waited: {operation.message}"
     return Failure(Category.TASK_TIMEOUT, text, host=operation.plan.target.host)
+
+
+def _template(connection: Transaction, image_id: str | None, facts: HostFacts) -> Template | None:
+    return templates.reserve(connection, facts, str(image_id))
+
+
+def _once_per_host(
+    read: Callable[[str | None, HostFacts], T],
+) -> Callable[[str | None, HostFacts], T]:
+    """Return ``read`` of an image and a host, which reads once for equal ones."""
+    known: dict[tuple[str | None, str], T] = {}
+
+    def found(image_id: str | None, facts: HostFacts) -> T:
+        key = (image_id, facts.host)
+        if key not in known:
+            known[key] = read(image_id, facts)
+        return known[key]
+
+    return found
+
+
+def _missing(draft: TransitionDraft, ports: Sequence[Port]) -> ServerPorts:
+    """Return the ports that a server lacks. Raises Conflict for one that its user named."""
+    interfaces = build_command.interfaces(draft.operation)
+    there = {port.position for port in ports}
+    _require_ports(interfaces, there)
+    wanted = [
+        None if number in there else _requested_port(one) for number, one in enumerate(interfaces)
+    ]
+    server = draft.server
+    return ServerPorts(server.uuid, server.project_id, wanted, server.security_groups)
 
 
 def _requested_port(asked: Interface) -> RequestedPort:

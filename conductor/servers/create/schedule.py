@@ -6,25 +6,32 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from common import clock
-from common.errors import MicronovaError, StaleTransition, Unavailable
+from common.errors import MicronovaError, Unavailable
 from common.log import logger
-from common.messages.facts import HostFacts
-from common.messages.reports import Category, Failure, Step
+from common.messages.reports import Category, Failure
 from common.messages.scheduling import Alternate, Decision, RequestSpec, VolumeNeed
 from common.resources import hints
 from common.resources.server_groups import GroupFacts
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.engine.transition_draft import TransitionDraft
-from conductor.plans import CreateParams, CreatePlan, Place
+from conductor.plans import CreateParams, CreatePlan
 from conductor.rpc.servers.flavors import claimed_gib, root_gib
 from conductor.servers import build_command
 from conductor.servers.create import no_valid_host, replace_vmid
+from conductor.servers.create.commits import (
+    MOST_TOGETHER,
+    Chosen,
+    Commits,
+    GoOn,
+    Moved,
+    Unusable,
+    step_of,
+)
 from conductor.servers.create.offers import Offers
 from conductor.servers.create.selects import Selects, Undecided
 from conductor.servers.create.unwind import Unwinding
@@ -33,7 +40,7 @@ from conductor.store.ledger import batches
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import vnets
 from conductor.store.records import Operation, Server
-from conductor.store.servers import server_groups, servers, vmids
+from conductor.store.servers import server_groups, servers
 from conductor.store.servers.vmids import BandExhausted
 from conductor.store.transactions import Transaction
 from conductor.volumes import placement_request
@@ -42,19 +49,6 @@ LOG = logger(__name__)
 
 #: how often a host may be lost to another server before the build waits
 _LOSSES = 10
-
-Moved = tuple[Operation, Server]
-
-#: what follows on a host, in the transaction that commits it
-GoOn = Callable[[Transaction, TransitionDraft, HostFacts], None]
-
-
-class _GoesOnApart(Exception):
-    """What follows fails: its own stages see to it, once the host is committed."""
-
-
-class _Unusable(str):
-    """Why no server may use a host, whatever schedulers know of it."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +65,11 @@ class Placing:
     """The stage ``scheduling`` of builds."""
 
     def __init__(self, cloud: Cloud, unwinding: Unwinding, go_on: GoOn) -> None:
-        self._cloud, self._go_on = cloud, go_on
+        self._cloud = cloud
         self._unwinding = unwinding
         self._offers = Offers(cloud)
         self._selects = Selects(cloud.scheduler)
+        self._commits = Commits(cloud, go_on)
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one if that is lost to another server, or can't be used any
@@ -91,7 +86,9 @@ class Placing:
                 self._no_valid_host(operation, server, decision, started, exhausted)
                 return None
             try:
-                placed_or_why_not = self._commit(operation, server, decision, started)
+                placed_or_why_not = self._commits.write_one(
+                    Chosen(operation, server, decision, started)
+                )
             except BandExhausted as error:
                 # So it is on every host of that cluster.
                 placed_or_why_not = exhausted = error.message
@@ -102,7 +99,7 @@ class Placing:
             LOG.info(
                 "Server %s: host %s is no longer usable: %s.", server.uuid, decision.host, why
             )
-            if isinstance(placed_or_why_not, _Unusable):
+            if isinstance(placed_or_why_not, Unusable):
                 unusable.append(decision.host)
             self._cloud.placement.release(server.uuid)
             claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
@@ -129,10 +126,13 @@ class Placing:
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
             builds = self._counted(builds, no_valid_host.too_few(decisions, least))
-        # One by one, as they are read: the first needn't wait for the last to be stored.
-        return (
-            self._decided(operation, server, decision, started, go_on=go_on)
+        chosen = [
+            Chosen(operation, server, decision, started)
             for (operation, server), decision in zip(builds, decisions, strict=True)
+        ]
+        # Some at a time, as they are read: the first needn't wait for the last to be stored.
+        return itertools.chain.from_iterable(
+            self._decided(some, go_on=go_on) for some in _first_alone(chosen)
         )
 
     def give_up(self, operation: Operation, server: Server) -> None:
@@ -152,25 +152,21 @@ class Placing:
         )
         return [(one, server) for one, (_, server) in zip(counted, builds, strict=True)]
 
-    def _decided(
-        self,
-        operation: Operation,
-        server: Server,
-        decision: Decision,
-        started: datetime.datetime,
-        *,
-        go_on: bool,
-    ) -> Moved | None:
-        """Store one of many decisions; a failure with one stops no other."""
+    def _decided(self, chosen: Sequence[Chosen], *, go_on: bool) -> list[Moved | None]:
+        """Store some of many decisions; a failure with one stops no other."""
         try:
-            if decision.host is None:
-                self._no_valid_host(operation, server, decision, started)
-                return None
-            placed_or_why_not = self._commit(operation, server, decision, started, go_on=go_on)
+            if any(one.decision.host is None for one in chosen):
+                for one in chosen:
+                    self._no_valid_host(one.operation, one.server, one.decision, one.started)
+                return [None] * len(chosen)
+            found = self._commits.write(chosen, go_on=go_on)
         except MicronovaError as error:
-            LOG.info("Server %s is scheduled by itself: %s", server.uuid, error.message)
-            return None
-        return None if isinstance(placed_or_why_not, str) else placed_or_why_not
+            if len(chosen) > 1:
+                return [self._decided([one], go_on=go_on)[0] for one in chosen]
+            uuid = chosen[0].server.uuid
+            LOG.info("Server %s is scheduled by itself: %s", uuid, error.message)
+            return [None]
+        return [None if isinstance(one, str) else one for one in found]
 
     def _around(self, operation: Operation, server: Server) -> _Around:
         """Read the others only if the server is in a group, or its hints name servers; and its
@@ -228,84 +224,6 @@ class Placing:
         """
         return min(float(self._cloud.conf.rpc.rpc_timeout_seconds), self._cloud.lease_seconds / 2)
 
-    def _commit(
-        self,
-        operation: Operation,
-        server: Server,
-        decision: Decision,
-        started: datetime.datetime,
-        *,
-        go_on: bool = True,
-    ) -> Moved | str:
-        """Write the decision down, together with what can follow without leaving the database."""
-        step = _step(started, decision)
-
-        def run(following: GoOn) -> Moved | str:
-            runs = itertools.count()
-
-            def work(connection: Transaction) -> Moved | str:
-                recorded = _retried(decision, next(runs))
-                draft = TransitionDraft(self._cloud.name, operation, server)
-                facts = self._place(connection, draft, recorded, step)
-                if isinstance(facts, str):
-                    return facts
-                following(connection, draft, facts)
-                return draft.write(connection)
-
-            return self._cloud.store.run(work)
-
-        try:
-            return run(self._further if go_on else _stay)
-        except _GoesOnApart:
-            return run(_stay)
-
-    def _further(self, connection: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
-        try:
-            self._go_on(connection, draft, facts)
-        except StaleTransition:
-            raise
-        except MicronovaError as error:
-            raise _GoesOnApart from error
-
-    def _place(
-        self, connection: Transaction, draft: TransitionDraft, decision: Decision, step: Step
-    ) -> HostFacts | str:
-        """Reserve what the build will use on the chosen host.
-
-        Return why the host can't be used, if an administrator, its zone, or a server of the group
-        came between.
-        """
-        operation, server = draft.operation, draft.server
-        found = registry.chosen(connection, str(decision.host))
-        if isinstance(found, str):
-            return _Unusable(found)
-        facts, worker = found
-        zone = server.pinned_availability_zone
-        if zone not in (None, facts.availability_zone):
-            return f"in zone {facts.availability_zone}, {zone} asked"
-        lost = server_groups.take(connection, server, facts.host)
-        if lost is not None:
-            return lost
-        vmid = vmids.reserve(connection, facts.cluster, server.uuid, operation.id)
-        plan = dataclasses.replace(
-            operation.planned(CreatePlan),
-            target=Place(facts.host, facts.uuid, facts.cluster, facts.node, vmid),
-            worker=worker,
-            storage=facts.vm_storage or None,
-            alternates=decision.alternates,
-        )
-        ledger.record_decision(connection, operation, decision)
-        draft.record(step)
-        draft.advance_stage(
-            plan,
-            host=facts.host,
-            node=facts.node,
-            cluster=facts.cluster,
-            vmid=vmid,
-            availability_zone=facts.availability_zone,
-        )
-        return facts
-
     def _no_valid_host(
         self,
         operation: Operation,
@@ -315,7 +233,7 @@ class Placing:
         exhausted: str | None = None,
     ) -> None:
         """End in ERROR. ``exhausted``: VMIDs used up where there would have been room."""
-        event = ledger.conductor_event(operation, _step(started, decision))
+        event = ledger.conductor_event(operation, step_of(started, decision))
 
         owner_reason = decision.owner_reason or no_valid_host.sentence(
             decision,
@@ -370,28 +288,16 @@ class Placing:
         return True
 
 
-def _stay(_: Transaction, draft: TransitionDraft, facts: HostFacts) -> None:
-    """Go no further than to the host."""
-
-
-def _retried(decision: Decision, retries: int) -> Decision:
-    """Return the decision with the number of retries of its transaction."""
-    if not retries or not decision.claims:
-        return decision
-    last = {**decision.claims[-1], "commit_retries": retries}
-    return dataclasses.replace(decision, claims=(*decision.claims[:-1], last))
-
-
-def _step(started: datetime.datetime, decision: Decision) -> Step:
-    """Return the decision as a step of the operation."""
-    return Step(
-        "conductor_schedule",
-        0,
-        started,
-        clock.utcnow(),
-        "Success" if decision.host else "Error",
-        detail={"host": decision.host, "considered": decision.considered},
-    )
+def _first_alone(chosen: Sequence[Chosen]) -> Iterator[Sequence[Chosen]]:
+    """Return those that are stored in one transaction each: the first, and then some at a time,
+    apart from those without a host."""
+    yield chosen[:1]
+    for (_, plain), alike in itertools.groupby(
+        chosen[1:], lambda one: (one.decision.host is None, one.is_plain)
+    ):
+        rest, size = list(alike), MOST_TOGETHER if plain else 1
+        for start in range(0, len(rest), size):
+            yield rest[start : start + size]
 
 
 def _requested(

@@ -4,7 +4,6 @@ are asked for together by one message and one claim."""
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,6 +11,10 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.rpc import UNKNOWN
+from conductor.engine.gathering import Combining
+
+#: builds that one message asks for
+MOST = 64
 
 
 class Scheduler(Protocol):
@@ -35,22 +38,12 @@ class Undecided(Exception):
     """
 
 
+@dataclasses.dataclass(frozen=True)
 class _Asked:
-    """A request, and the answer to it."""
+    """A request of a build."""
 
-    def __init__(self, ctxt: RequestContext, request: RequestSpec) -> None:
-        self.ctxt, self.request = ctxt, request
-        self.turn = threading.Event()
-        """Set when it is answered, or is to ask for all that wait."""
-        self.answer: Decision | Exception | None = None
-
-
-@dataclasses.dataclass
-class _Line:
-    """Those of one kind that wait while the scheduler is asked for others of it."""
-
-    kind: RequestSpec
-    waiting: list[_Asked] = dataclasses.field(default_factory=list)
+    ctxt: RequestContext
+    request: RequestSpec
 
 
 class Selects:
@@ -61,58 +54,19 @@ class Selects:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._lock = threading.Lock()
-        self._lines: list[_Line] = []
+        self._combining = Combining[_Asked, Decision](self._ask, MOST)
 
     def select(self, ctxt: RequestContext, request: RequestSpec) -> Decision:
         """Return the decision on a build. Raises as ``SchedulerClient.select``, and Undecided."""
-        mine = _Asked(ctxt, request)
-        line, first = self._join(mine)
-        if not first:
-            mine.turn.wait()
-        if mine.answer is None:
-            try:
-                self._ask([mine] if first else self._all_of(line))
-            finally:
-                self._pass_on(line)
-        if isinstance(mine.answer, Decision):
-            return mine.answer
-        raise mine.answer or Undecided
+        return self._combining.do(_Asked(ctxt, request), request.kind)
 
-    def _join(self, mine: _Asked) -> tuple[_Line, bool]:
-        """Return its line, and whether it is the first, which asks at once."""
-        kind = mine.request.kind
-        with self._lock:
-            for line in self._lines:
-                if line.kind == kind:
-                    line.waiting.append(mine)
-                    return line, False
-            self._lines.append(_Line(kind))
-            return self._lines[-1], True
-
-    def _all_of(self, line: _Line) -> list[_Asked]:
-        with self._lock:
-            together, line.waiting = line.waiting, []
-            return together
-
-    def _pass_on(self, line: _Line) -> None:
-        """Have the next one ask, for itself and those behind it."""
-        with self._lock:
-            if line.waiting:
-                line.waiting[0].turn.set()
-            else:
-                self._lines.remove(line)
-
-    def _ask(self, together: Sequence[_Asked]) -> None:
+    def _ask(self, together: Sequence[_Asked]) -> Sequence[Decision | Exception]:
         try:
-            answers: Sequence[Decision | Exception] = self._decisions(together)
+            return self._decisions(together)
         except Exception as error:  # noqa: BLE001 - raised where each of them waits
             answered = isinstance(error, Unavailable) and error.details.get("outcome") != UNKNOWN
             alone = answered and len(together) > 1
-            answers = [Undecided() if alone else error for _ in together]
-        for one, answer in zip(together, answers, strict=True):
-            one.answer = answer
-            one.turn.set()
+            return [Undecided() if alone else error for _ in together]
 
     def _decisions(self, together: Sequence[_Asked]) -> list[Decision]:
         head = together[0]

@@ -22,7 +22,7 @@ from conductor.servers import build_command
 from conductor.servers.guest import plugging
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks, user_ports
-from conductor.store.networks.networks import Network, Port, RequestedPort
+from conductor.store.networks.networks import Network, Port, RequestedPort, ServerPorts
 from conductor.store.networks.pools import Within
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
@@ -138,20 +138,17 @@ class PlugAcceptance:
         prefix = self._cloud.conf.networks.mac_prefix
         requested = RequestedPort(network.id, fixed_ip, asked.tag, network.port_security)
         try:
-            made = networks.create_ports(
+            [[made]] = networks.create_ports(
                 connection,
-                server.uuid,
-                server.project_id,
-                [requested],
+                [ServerPorts(server.uuid, server.project_id, [requested], first=position)],
                 prefix,
-                position,
                 filtered=self._cloud.filtering.on(connection),
                 within=within,
             )
         except Conflict as error:
             # No address is left, which Nova answers with 400.
             raise Invalid(error.message) from error
-        return made[0]
+        return made
 
     def _detach(
         self,

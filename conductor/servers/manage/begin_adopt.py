@@ -66,9 +66,7 @@ class Acceptance:
         uuid = self._uuid(connection, found)
         flavor = asked.flavor or candidate.flavor(found, uuid)
         each = {"instances": 1, "cores": flavor.vcpus, "ram": flavor.memory_mib}
-        began = clock.utcnow()
-        allowed = quotas.locked(connection, asked.project_id, self._cloud.quota)
-        _, quota = quotas.affordable(connection, asked.project_id, allowed, each, (1, 1), began)
+        quota = quotas.take(connection, asked.project_id, self._cloud.quota, each)
         target = Place(facts.host, facts.uuid, asked.cluster, found.node, asked.vmid)
         plan = Plan(target)
         resource = (ResourceType.SERVER, uuid)

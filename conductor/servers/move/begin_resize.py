@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from common import clock, codec
+from common import codec
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.guest.asked import CannotError
@@ -178,16 +178,13 @@ class ResizeAcceptance:
         self, connection: Transaction, server: Server, flavor: FlavorSnapshot
     ) -> Step | None:
         """Take what the server grows by, as Nova counts it. Raises QuotaExceeded."""
-        began = clock.utcnow()
         grows = {
             "cores": max(0, flavor.vcpus - server.vcpus),
             "ram": max(0, flavor.memory_mib - server.memory_mib),
         }
         if not any(grows.values()):
             return None
-        allowed = quotas.locked(connection, server.project_id, self._cloud.quota)
-        _, step = quotas.affordable(connection, server.project_id, allowed, grows, (1, 1), began)
-        return step
+        return quotas.take(connection, server.project_id, self._cloud.quota, grows)
 
 
 _ENDING = {

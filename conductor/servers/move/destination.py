@@ -138,7 +138,8 @@ class Destinations:
         commit: Callable[[Transaction, Chosen], T],
     ) -> T | _Lost:
         def work(connection: Transaction) -> T | _Lost:
-            found = registry.chosen(connection, str(decision.host))
+            host = str(decision.host)
+            found = registry.chosen(connection, [host])[host]
             if isinstance(found, str):
                 return _Lost(found)
             facts, _ = found

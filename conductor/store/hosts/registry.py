@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -222,8 +222,9 @@ def _host(connection: sa.Connection, facts: HostFacts) -> bool:
     return True
 
 
-_ROW = (
+_ROWS = (
     sa.select(
+        hosts.c.host,
         hosts.c.facts,
         hosts.c.worker,
         services.c.aggregate_zone,
@@ -231,10 +232,13 @@ _ROW = (
         services.c.forced_down,
     )
     .join(services, (services.c.host == hosts.c.host) & (services.c.binary == COMPUTE))
-    .where(hosts.c.host == sa.bindparam("name"))
+    .order_by(hosts.c.host)
 )
+_ROW = _ROWS.where(hosts.c.host == sa.bindparam("name"))
 # Where the database has such a lock, it doesn't delay signs of life.
-_ROW_LOCKED = _ROW.with_for_update(read=True, key_share=True, of=services)
+_LOCKED = _ROWS.with_for_update(read=True, key_share=True, of=services)
+_ROW_LOCKED = _LOCKED.where(hosts.c.host == sa.bindparam("name"))
+_ROWS_LOCKED = _LOCKED.where(hosts.c.host.in_(sa.bindparam("names", expanding=True)))
 
 
 def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[HostFacts, str]:
@@ -245,12 +249,16 @@ def host(connection: sa.Connection, name: str, *, lock: bool = False) -> tuple[H
     return _read(_row(connection, name, lock=lock))
 
 
-def chosen(connection: sa.Connection, name: str) -> tuple[HostFacts, str] | str:
-    """Return ``host``, locked, for a build that names it; or why it can't be used."""
-    try:
-        row = _row(connection, name, lock=True)
-    except HostNotFound:
-        return "it is no compute host any more"
+def chosen(
+    connection: sa.Connection, names: Collection[str]
+) -> dict[str, tuple[HostFacts, str] | str]:
+    """Return ``host`` of each, locked, for builds that name them; or why it can't be used."""
+    rows = connection.execute(_ROWS_LOCKED, {"names": sorted(names)}).all()
+    gone = dict.fromkeys(names, "it is no compute host any more")
+    return {**gone, **{row.host: _usable(row) for row in rows}}
+
+
+def _usable(row: Any) -> tuple[HostFacts, str] | str:
     if row.forced_down:
         return "forced down by an administrator"
     return "disabled by an administrator" if row.disabled else _read(row)

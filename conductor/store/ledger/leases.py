@@ -9,10 +9,11 @@ as nothing else in its row says that it must not advance.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,6 +215,41 @@ def advance(
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)
+
+
+@dataclass(frozen=True)
+class Advance:
+    """What was decided for an operation, and the stage that follows; see ``advance``."""
+
+    operation: Operation
+    plan: Plan
+    stage: str | None
+    values: Mapping[str, Any]
+    """Further columns."""
+
+
+def advance_all(connection: sa.Connection, decided: Sequence[Advance], owner: str) -> None:
+    """Do as ``advance`` for several: a statement for all that set the same columns.
+
+    Raises StaleTransition when one of them isn't the owner's; the transaction must be given up
+    then.
+    """
+    now, alike = clock.utcnow(), collections.defaultdict(list)
+    for one in decided:
+        alike[frozenset(one.values)].append(
+            {
+                "of": one.operation.id,
+                "tried": one.operation.attempt,
+                "owner": owner,
+                "updated_at": now,
+                "plan": one.plan,
+                "stage": one.stage,
+                **one.values,
+            }
+        )
+    for rows in alike.values():
+        if connection.execute(_ADVANCE, rows).rowcount != len(rows):
+            raise StaleTransition(operations=[row["of"] for row in rows])
 
 
 def reach(connection: sa.Connection, operation: Operation, plan: Plan, stage: str) -> None:

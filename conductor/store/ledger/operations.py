@@ -78,18 +78,25 @@ class NewOperation:
 def insert(
     connection: sa.Connection, ctxt: RequestContext, new: Sequence[NewOperation]
 ) -> list[Operation]:
+    """Insert the operations of one request; see ``insert_all``."""
+    return insert_all(connection, [(ctxt, item) for item in new])
+
+
+def insert_all(
+    connection: sa.Connection, new: Sequence[tuple[RequestContext, NewOperation]]
+) -> list[Operation]:
     """Insert the operations in one statement, and their request events in another.
 
     Their owners hold the first leases.
     """
     now = clock.utcnow()
-    rows = [_row(ctxt, item, now) for item in new]
+    rows = [_row(ctxt, item, now) for ctxt, item in new]
     keys = connection.execute(_INSERT, rows).scalars().all()
-    asked = request_steps.request(ctxt)
+    asked = {id(ctxt): request_steps.request(ctxt) for ctxt, _ in new}
     first = [
         steps.row(key, 1, None, step)
-        for key, item in zip(keys, new, strict=True)
-        for step in (asked, item.quota)
+        for key, (ctxt, item) in zip(keys, new, strict=True)
+        for step in (asked[id(ctxt)], item.quota)
         if step is not None
     ]
     if first:
@@ -101,7 +108,7 @@ def insert(
             params=item.params,
             plan=item.plan,
         )
-        for key, row, item in zip(keys, rows, new, strict=True)
+        for key, row, (_, item) in zip(keys, rows, new, strict=True)
     ]
     change_events.note(connection, map(change_events.Begun, begun))
     return begun
@@ -330,9 +337,16 @@ def record_failure(connection: sa.Connection, operation: Operation, failure: Fai
 
 
 def record_decision(connection: sa.Connection, operation: Operation, decision: Decision) -> None:
-    """Store a decision under its request ID; deciding an attempt again replaces it."""
-    connection.execute(
-        _replace_decision(connection.dialect.name),
+    """Store a decision; see ``record_decisions``."""
+    record_decisions(connection, [(operation, decision)])
+
+
+def record_decisions(
+    connection: sa.Connection, made: Sequence[tuple[Operation, Decision]]
+) -> None:
+    """Store decisions under their request IDs; deciding an attempt again replaces it."""
+    now = clock.utcnow()
+    rows = [
         {
             "operation_id": operation.id,
             "attempt": operation.attempt,
@@ -340,9 +354,11 @@ def record_decision(connection: sa.Connection, operation: Operation, decision: D
             "request_id": operation.request_id,
             # As JSON would make it.
             "body": decision,
-            "created_at": clock.utcnow(),
-        },
-    )
+            "created_at": now,
+        }
+        for operation, decision in made
+    ]
+    connection.execute(_replace_decision(connection.dialect.name), rows)
 
 
 @functools.cache

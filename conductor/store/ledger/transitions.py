@@ -6,6 +6,7 @@ history row, in the caller's transaction. A stale writer gets an error.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
@@ -73,29 +74,42 @@ def move(
     return server.replace(**_columns(made))
 
 
-def move_through(
-    connection: sa.Connection,
-    server: Server,
-    operation_id: int,
-    states: Sequence[tuple[VmState, TaskState | None]],
-    values: Mapping[str, Any],
-) -> None:
-    """Move a server through several states at once: one update to the last, a history of all.
+@dataclass(frozen=True)
+class Walk:
+    """A server's moves through several states, one after the other."""
 
-    ``values`` are further columns. Raises StaleTransition as ``move`` does.
+    server: Server
+    operation_id: int
+    states: Sequence[tuple[VmState, TaskState | None]]
+    values: Mapping[str, Any]
+    """Further columns."""
+
+
+def move_through(connection: sa.Connection, walks: Sequence[Walk]) -> None:
+    """Move each server through several states at once: one update to the last, a history of all.
+
+    A statement for all servers that get values of the same columns, and one for the history.
+    Raises StaleTransition when one of them is no longer as it was read; the transaction must be
+    given up then.
     """
-    if server.operation_id != operation_id:
-        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
-    now = clock.utcnow()
-    last = Move(server, operation_id, *states[-1], values)
-    if connection.execute(_MOVE, _update(last, now)).rowcount != 1:
-        raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+    now, alike = clock.utcnow(), collections.defaultdict(list)
     history = []
-    for vm_state, task_state in states:
-        made = Move(server, operation_id, vm_state, task_state, {})
-        history.append(_history(made, now))
-        change_events.note(connection, [_notice(dataclasses.replace(made, values=values))])
-        server = server.replace(vm_state=vm_state, task_state=task_state)
+    # In one order, so that two conductors don't wait for each other.
+    for walk in sorted(walks, key=lambda one: one.server.id):
+        server, operation_id = walk.server, walk.operation_id
+        if server.operation_id != operation_id:
+            raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
+        last = Move(server, operation_id, *walk.states[-1], walk.values)
+        alike[frozenset(walk.values)].append(_update(last, now))
+        for vm_state, task_state in walk.states:
+            made = Move(server, operation_id, vm_state, task_state, {})
+            history.append(_history(made, now))
+            notice = _notice(dataclasses.replace(made, values=walk.values))
+            change_events.note(connection, [notice])
+            server = server.replace(vm_state=vm_state, task_state=task_state)
+    for rows in alike.values():
+        if connection.execute(_MOVE, rows).rowcount != len(rows):
+            raise StaleTransition(servers=[row["of"] for row in rows])
     connection.execute(_MOVED, history)
 
 

@@ -63,7 +63,7 @@ def _addresses(
     connection: sa.Connection, ips: Sequence[str], network_id: str
 ) -> list[tuple[Any, str]]:
     """Return (subnet, address): one of each family, IPv4 first, of those known and free."""
-    pools = Pools(connection, [network_id] if ips else [])
+    pools = Pools(connection, [network_id] * len(ips))
     found: dict[bool, tuple[Any, str]] = {}
     for asked in ips:
         with contextlib.suppress(Invalid):

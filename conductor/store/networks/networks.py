@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -360,34 +361,46 @@ def bridges_of(connection: sa.Connection, server_uuid: str) -> list[tuple[str, i
     return [(row.bridge, row.vlan) for row in connection.execute(query)]
 
 
+@dataclass(frozen=True)
+class ServerPorts:
+    """The ports that are to be made for one server."""
+
+    server_uuid: str
+    project_id: str
+    requested: Sequence[RequestedPort | None]
+    """None: this port exists."""
+    groups: Sequence[str] = (DEFAULT,)
+    """Their security groups: ids, or the project's default one."""
+    first: int = 0
+    """The position of the first."""
+
+
 def create_ports(
     connection: sa.Connection,
-    server_uuid: str,
-    project_id: str,
-    requested: Sequence[RequestedPort | None],
+    servers: Sequence[ServerPorts],
     mac_prefix: str,
-    first: int = 0,
     *,
     filtered: bool = False,
-    groups: Sequence[str] = (DEFAULT,),
     within: Within = ANYWHERE,
-) -> list[Port]:
-    """Create the requested ports; ``first`` is the position of the first. None: this port exists.
+) -> list[list[Port]]:
+    """Create the requested ports; return those of each server.
 
-    They are in these security groups: ids, or the project's default one; ``filtered``: by their
-    rules.
+    ``filtered``: by the rules of their security groups.
 
     Raises Unsettled (see ``Pools``), Conflict when a subnet has no free address, Invalid when a
     requested one is in use by now, or is not the network's any more, NetworkNotFound when that is
     gone, NotFound for a group that is. Permission was checked before.
     """
-    there = [one for one in requested if one is not None]
-    macs = Macs(mac_prefix, len(there))
-    pools = Pools(connection, (one.network_id for one in there), macs, within)
+    new = [one for server in servers for one in server.requested if one is not None]
+    macs = Macs(mac_prefix, len(new))
+    pools = Pools(connection, [one.network_id for one in new], macs, within)
     made = [
-        _new_port(pools, one, position, macs.take(), filtered)
-        for position, one in enumerate(requested, first)
-        if one is not None
+        [
+            _new_port(pools, one, position, macs.take(), filtered)
+            for position, one in enumerate(server.requested, server.first)
+            if one is not None
+        ]
+        for server in servers
     ]
     pools.close()
     now = clock.utcnow()
@@ -396,21 +409,35 @@ def create_ports(
             "id": port.id,
             "network_id": port.network_id,
             **columns,
-            "server_uuid": server_uuid,
-            "project_id": project_id,
+            "server_uuid": server.server_uuid,
+            "project_id": server.project_id,
             "position": port.position,
             "mac": port.mac,
             "tag": port.tag,
             "port_security": port.port_security,
             "created_at": now,
         }
-        for port, columns in made
+        for server, its in zip(servers, made, strict=True)
+        for port, columns in its
     ]
     if rows:
         connection.execute(ports.insert(), rows)
-        made_ids = [port.id for port, _ in made if port.port_security is not False]
-        security_groups.bind_named(connection, project_id, groups, made_ids)
-    return [port for port, _ in made]
+    found = [[port for port, _ in its] for its in made]
+    _bind(connection, servers, found)
+    return found
+
+
+def _bind(
+    connection: sa.Connection, servers: Sequence[ServerPorts], made: Sequence[Sequence[Port]]
+) -> None:
+    """Put new ports into their security groups: those of servers with the same ones at once."""
+    alike: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    for server, its in zip(servers, made, strict=True):
+        alike[server.project_id, tuple(server.groups)].extend(
+            port.id for port in its if port.port_security is not False
+        )
+    for (project_id, groups), port_ids in alike.items():
+        security_groups.bind_named(connection, project_id, groups, port_ids)
 
 
 def _new_port(

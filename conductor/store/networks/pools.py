@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import ipaddress
 import secrets
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +53,13 @@ _PORTS = (
 _USER = sa.union_all(*_PORTS)
 # Also what VMs have that the record doesn't know.
 _TAKEN = sa.union_all(*_PORTS, unknown_vms.ADDRESSES.where(other_nics.c.ip == _IP))
+_IPS: sa.BindParameter[Sequence[str]] = sa.bindparam("ips", expanding=True)
+_TAKEN_OF = sa.union_all(
+    sa.select(ports.c.ip).where(_FIRST, ports.c.ip.in_(_IPS)),
+    sa.select(ports.c.ip6).where(_SECOND, ports.c.ip6.in_(_IPS)),
+    sa.select(_MORE.ip).where(_MORE.subnet_id == _OF, _MORE.ip.in_(_IPS), _THERE),
+    unknown_vms.ADDRESSES.where(other_nics.c.ip.in_(_IPS)),
+)
 _USED = sa.union_all(
     sa.select(ports.c.ip).where(_FIRST),
     sa.select(ports.c.ip6).where(_SECOND),
@@ -149,16 +156,18 @@ class Pools:
         macs: Macs | None = None,
         within: Within = ANYWHERE,
     ) -> None:
+        """``network_ids``: that of each port to be made."""
         self._connection = connection
         found: defaultdict[str, list[Any]] = defaultdict(list)
         self._states: dict[str, _State] = {}
-        wanted = sorted(set(network_ids))
+        counts = Counter(network_ids)
+        wanted = sorted(counts)
         macs = macs or Macs("", 0)
         beside = {"macs": macs.tried, "cluster": within.cluster, "since": within.since}
         rows = list(connection.execute(_LOCK, {"networks": wanted, **beside}) if wanted else ())
         for row in rows:
             found[row.network_id].append(row)
-            self._states[row.id] = _State(row)
+            self._states[row.id] = _State(row, counts[row.network_id])
         missing = [one for one in wanted if one not in found]
         rows += _require(connection, missing, beside)
         if any(row.unsettled for row in rows):
@@ -230,9 +239,12 @@ class _State:
     """What is known of a subnet's addresses, as numbers."""
 
     row: Any
+    count: int
+    """How many addresses will be asked for."""
     given: set[int] = field(default_factory=set)
+    _checked: dict[int, bool] = field(default_factory=dict)
+    """Whether something has an address."""
     _used: set[int] | None = None
-    _asked: bool = False
     moved: bool = False
 
     def __post_init__(self) -> None:
@@ -242,17 +254,28 @@ class _State:
             self.given.add(_number(self.row.gateway_ip))
 
     def has(self, connection: sa.Connection, number: int) -> bool:
-        """Mostly one address is asked for, and free; for more than one, all are read."""
+        """Mostly as many are asked for as are wanted, in a row; for more, all are read."""
         if number in self.given:
             return True
-        if not self._asked:
-            self._asked = True
-            wanted = {"subnet_id": self.row.id, "ip": self.text(number)}
-            return connection.execute(_TAKEN, wanted).first() is not None
+        if not self._checked:
+            self._check(connection, range(number, number + self.count))
+        if number in self._checked:
+            return self._checked[number]
         if self._used is None:
             found = connection.execute(_USED, {"subnet_id": self.row.id}).scalars()
             self._used = {_number(ip) for ip in found if ip is not None}
         return number in self._used
+
+    def _check(self, connection: sa.Connection, numbers: range) -> None:
+        if len(numbers) == 1:
+            wanted = {"subnet_id": self.row.id, "ip": self.text(numbers[0])}
+            self._checked[numbers[0]] = connection.execute(_TAKEN, wanted).first() is not None
+            return
+        last = _number(str(ipaddress.ip_network(self.row.cidr)[-1]))
+        known = [number for number in numbers if number <= last]
+        asked = {"subnet_id": self.row.id, "ips": [self.text(one) for one in known]}
+        taken = {_number(ip) for ip in connection.scalars(_TAKEN_OF, asked) if ip is not None}
+        self._checked = {number: number in taken for number in known}
 
     def next_free(self, connection: sa.Connection) -> int | None:
         """Return the next free address of the pools, going round; None if there is none."""

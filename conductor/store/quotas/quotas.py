@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
+from common import clock
 from common.errors import QuotaExceeded
 from common.messages.commands import GuestFile
 from common.messages.reports import Step
@@ -83,9 +84,23 @@ def locked(
     return limits(connection, project_id, defaults)
 
 
-def affordable(
+def take(
     connection: sa.Connection,
     project_id: str,
+    defaults: Mapping[str, int],
+    each: Mapping[str, int],
+) -> Step:
+    """Take one thing, that uses so much of each resource, from a project's quota.
+
+    Return the step to store. Its lock is held until the transaction ends. Raises QuotaExceeded.
+    """
+    began = clock.utcnow()
+    allowed = locked(connection, project_id, defaults)
+    return affordable(usage(connection, project_id), allowed, each, (1, 1), began)[1]
+
+
+def affordable(
+    used: Mapping[str, int],
     allowed: Mapping[str, int],
     each: Mapping[str, int],
     counts: tuple[int, int],
@@ -93,11 +108,10 @@ def affordable(
 ) -> tuple[int, Step]:
     """Return how many of something the project may have now, and the step to store.
 
-    ``allowed`` are its limits, read under the lock; ``each`` what one uses of each resource;
-    ``counts`` the least and the most that are requested. The step began at ``began``. Raises
-    QuotaExceeded when the least is too many.
+    ``used`` is what it has, and ``allowed`` its limits, both read under the lock; ``each`` what
+    one uses of each resource; ``counts`` the least and the most that are requested. The step
+    began at ``began``. Raises QuotaExceeded when the least is too many.
     """
-    used = usage(connection, project_id)
     least, count = counts
     for resource, amount in each.items():
         if allowed[resource] >= 0 and amount > 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,6 +32,10 @@ _MOVE_ON = vmid_bands.update().where(vmid_bands.c.cluster == sa.bindparam("of"))
 _ONE = (vmids.c.cluster == sa.bindparam("cluster")) & (vmids.c.vmid == sa.bindparam("vmid"))
 _HAS = sa.select(vmids.c.vmid).where(_ONE)
 _FREE = vmids.delete().where(_ONE)
+_BETWEEN = sa.select(vmids.c.vmid).where(
+    vmids.c.cluster == sa.bindparam("cluster"),
+    vmids.c.vmid.between(sa.bindparam("first"), sa.bindparam("last")),
+)
 
 
 class BandExhausted(Unavailable):
@@ -62,18 +67,54 @@ def reserve(
     connection: sa.Connection, cluster: str, server_uuid: str | None, operation_id: int | None
 ) -> int:
     """Reserve the next free VMID of the cluster's band. Raises BandExhausted."""
-    band = connection.execute(_BAND, {"cluster": cluster}).first()
-    if band is None:
-        raise Unavailable(f"Cluster {cluster} has no band of VMIDs yet.")
+    band = _lock(connection, cluster)
     vmid = _free_from(connection, cluster, band.next, band.high)
     if vmid is None:
         vmid = _free_from(connection, cluster, band.low, band.high)
     if vmid is None:
         raise BandExhausted(_exhausted(connection, cluster, band.low, band.high))
-    _reserved(connection, cluster, vmid, server_uuid, operation_id)
-    following = vmid + 1 if vmid < band.high else band.low
-    connection.execute(_MOVE_ON, {"of": cluster, "next": following})
+    _take(connection, band, {vmid: (server_uuid, operation_id)})
     return vmid
+
+
+def reserve_all(
+    connection: sa.Connection, cluster: str, owners: Sequence[tuple[str, int]]
+) -> list[int]:
+    """Reserve the next free VMIDs of the cluster's band for (server, operation) each.
+
+    Mostly as many statements as for one. Raises BandExhausted if there are not enough.
+    """
+    count = len(owners)
+    if count == 1:
+        return [reserve(connection, cluster, *owners[0])]
+    band = _lock(connection, cluster)
+    last = min(band.high, band.next + 2 * count)
+    near = {"cluster": cluster, "first": band.next, "last": last}
+    taken = set(connection.scalars(_BETWEEN, near))
+    free = [vmid for vmid in range(band.next, last + 1) if vmid not in taken][:count]
+    if len(free) < count:
+        # Near the end of the band, or in a run of taken ones.
+        return [reserve(connection, cluster, *owner) for owner in owners]
+    _take(connection, band, dict(zip(free, owners, strict=True)))
+    return free
+
+
+def _lock(connection: sa.Connection, cluster: str) -> Any:
+    """Return the row of a cluster's band; it is locked until the transaction ends."""
+    band = connection.execute(_BAND, {"cluster": cluster}).first()
+    if band is None:
+        raise Unavailable(f"Cluster {cluster} has no band of VMIDs yet.")
+    return band
+
+
+def _take(
+    connection: sa.Connection, band: Any, owners: Mapping[int, tuple[str | None, int | None]]
+) -> None:
+    """Store VMIDs of a band, and where the next search continues: after the last of them."""
+    _reserved(connection, band.cluster, owners)
+    last = list(owners)[-1]
+    following = last + 1 if last < band.high else band.low
+    connection.execute(_MOVE_ON, {"of": band.cluster, "next": following})
 
 
 def _exhausted(connection: sa.Connection, cluster: str, low: int, high: int) -> str:
@@ -116,19 +157,16 @@ def _free_from(connection: sa.Connection, cluster: str, first: int, last: int) -
 def _reserved(
     connection: sa.Connection,
     cluster: str,
-    vmid: int,
-    server_uuid: str | None,
-    operation_id: int | None,
+    owners: Mapping[int, tuple[str | None, int | None]],
 ) -> None:
-    owner = {
-        "cluster": cluster,
-        "vmid": vmid,
-        "server_uuid": server_uuid,
-        "operation_id": operation_id,
-    }
+    """Store the (server, operation) of VMIDs: two statements."""
     now = clock.utcnow()
-    connection.execute(vmids.insert(), {"state": RESERVED, "since": now, **owner})
-    connection.execute(vmid_journal.insert(), {"reserved_at": now, **owner})
+    rows = [
+        {"cluster": cluster, "vmid": vmid, "server_uuid": server, "operation_id": operation}
+        for vmid, (server, operation) in owners.items()
+    ]
+    connection.execute(vmids.insert(), [{"state": RESERVED, "since": now, **row} for row in rows])
+    connection.execute(vmid_journal.insert(), [{"reserved_at": now, **row} for row in rows])
 
 
 def claim(
@@ -142,7 +180,7 @@ def claim(
         raise Conflict(f"VMID {vmid} of cluster {cluster} is reserved for {whose}.")
     # A quarantine means doubt: now its owner is known.
     connection.execute(vmids.delete().where(mine))
-    _reserved(connection, cluster, vmid, server_uuid, operation_id)
+    _reserved(connection, cluster, {vmid: (server_uuid, operation_id)})
 
 
 def release_foreign(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:

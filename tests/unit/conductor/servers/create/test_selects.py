@@ -67,7 +67,7 @@ class Asking:
         return asked
 
     def _waiting(self) -> int:
-        return sum(len(line.waiting) for line in self.selects._lines)
+        return sum(len(line.waiting) for line in self.selects._combining._lines)
 
 
 def test_one_that_comes_alone_asks_alone() -> None:

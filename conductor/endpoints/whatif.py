@@ -18,9 +18,9 @@ from conductor.engine.access import scope
 from conductor.rpc.servers.servers import CreateServers
 from conductor.rpc.whatif import DrainStep, Evacuation
 from conductor.servers import build_command
-from conductor.servers.accept import requested_networks
 from conductor.servers.auto_network import AutoNetwork
 from conductor.servers.bulk import begin_bulk
+from conductor.servers.create.begin_create import requested_networks
 from conductor.servers.move.begin_evacuation import why_not
 from conductor.store.hosts import registry
 from conductor.store.servers import host_assignments, server_groups

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 from common.log import logger
 from common.rpc import deadlines
@@ -54,6 +54,10 @@ class Gathering(Generic[T]):
             return batch
 
 
+class Apart(Exception):
+    """Nothing was done for an item together with others: it is worked on by itself."""
+
+
 class _Call(Generic[T, R]):
     """An item that a thread has brought, and what became of it."""
 
@@ -62,9 +66,12 @@ class _Call(Generic[T, R]):
         self.until = deadlines.current()
         self.turn = threading.Event()
         """Set when it was worked on, or its thread is to work on all that wait."""
-        self.answer: R | Exception | None = None
-        self.alone = False
-        """Whether it is to be worked on by itself: together with others it failed."""
+        self.answers: list[R | Exception] = []
+        """The one, once it was worked on."""
+
+    @property
+    def is_apart(self) -> bool:
+        return any(isinstance(one, Apart) for one in self.answers)
 
 
 @dataclasses.dataclass
@@ -80,8 +87,8 @@ class Combining(Generic[T, R]):
 
     The first of a kind is worked on at once; those that come before that ends are worked on
     together afterwards, by the thread of the first of them. ``work`` returns an answer, or the
-    exception to raise, for each item in order. If it raises for several, nothing was done, and
-    each is worked on by itself, in its own thread.
+    exception to raise, for each item in order. Where that is ``Apart``, and if ``work`` raises for
+    several, nothing was done, and each is worked on by itself, in its own thread.
     """
 
     def __init__(self, work: Callable[[list[T]], Sequence[R | Exception]], most: int) -> None:
@@ -96,17 +103,18 @@ class Combining(Generic[T, R]):
         line, first = self._join(mine, kind)
         if not first:
             mine.turn.wait()
-        if mine.answer is None and not mine.alone:
+        if not mine.answers:
             try:
                 self._do_all([mine] if first else self._next_of(line))
             finally:
                 self._pass_on(line)
-        if mine.alone:
-            [mine.answer] = self._work([item])
-        if isinstance(mine.answer, Exception):
-            raise mine.answer
+        if mine.is_apart:
+            mine.answers = list(self._work([item]))
+        [answer] = mine.answers
+        if isinstance(answer, Exception):
+            raise answer
         deadlines.carried_out()
-        return cast("R", mine.answer)
+        return answer
 
     def _join(self, mine: _Call[T, R], kind: object) -> tuple[_Line[T, R], bool]:
         """Return its line, and whether it is the first, which waits for nobody."""
@@ -132,15 +140,13 @@ class Combining(Generic[T, R]):
                 self._lines.remove(line)
 
     def _do_all(self, together: Sequence[_Call[T, R]]) -> None:
+        answers: Sequence[R | Exception] = []
         try:
             with deadlines.earliest(one.until for one in together):
                 answers = self._work([one.item for one in together])
-            answered = list(zip(together, answers, strict=True))
         except Exception as error:  # noqa: BLE001 - raised where each of them waits
-            for one in together:
-                one.answer, one.alone = (None, True) if len(together) > 1 else (error, False)
-        else:
-            for one, answer in answered:
-                one.answer = answer
+            answers = [Apart() if len(together) > 1 else error for _ in together]
+        for one, answer in zip(together, answers, strict=True):
+            one.answers = [answer]
         for one in together:
             one.turn.set()

@@ -21,6 +21,7 @@ from conductor.rpc.servers.servers import (
     RebuildServer,
 )
 from conductor.servers.accept import SOFT_DELETE, Accept
+from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks import begin_image, begin_unshelve
 from conductor.servers.disks.begin_rebuild import CHANGEABLE as REBUILT
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
@@ -53,13 +54,14 @@ class ServerEndpoint:
         self._runner = runner
         self._begin_builds = begin_builds
         self._accept = Accept(cloud)
+        self._creates = CreateAcceptance(cloud)
         self._resizes = ResizeAcceptance(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
         self._defers = cloud.conf.conductor.reclaim_instance_interval > 0
         self._rescues = RescueAcceptance(cloud)
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
-        created, operations = self._accept.create(ctxt, request)
+        created, operations = self._creates.create(ctxt, request)
         for operation in operations:
             ctxt.about(ResourceType.SERVER, operation.server_uuid)
             LOG.info("Server %s accepted: operation %d.", operation.server_uuid, operation.id)

@@ -20,7 +20,7 @@ from conductor.plans import AdoptParams, Place, Plan
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.manage import Adopted, Adoption
 from conductor.servers import guest_data
-from conductor.servers.accept import hostname_of
+from conductor.servers.create.begin_create import hostname_of
 from conductor.servers.manage import candidate
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger

@@ -44,6 +44,8 @@ class Move:
     task_state: TaskState | None
     values: Mapping[str, Any]
     """Further columns."""
+    takes_over: bool = False
+    """Whether the operation begins: the record may name another one."""
 
 
 def move(
@@ -146,7 +148,7 @@ def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:
     # In one order, so that two conductors don't wait for each other.
     ordered = sorted(moves, key=lambda one: one.server.id)
     for one in ordered:
-        if one.server.operation_id != one.operation_id:
+        if not one.takes_over and one.server.operation_id != one.operation_id:
             raise StaleTransition(server_uuid=one.server.uuid, operation_id=one.operation_id)
     result = connection.execute(_MOVE, [_update(one, now) for one in ordered])
     if result.rowcount != len(ordered):

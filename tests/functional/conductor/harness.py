@@ -61,6 +61,7 @@ from conductor.engine.runner import Flow, Runner
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
+from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
 from conductor.servers.disks.begin_rescue import RescueAcceptance
 from conductor.servers.move.begin_resize import ResizeAcceptance
@@ -470,6 +471,7 @@ class Conductor:
         self.filters = Filters(self.cloud)
         self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look))
         self.accept = Accept(self.cloud)
+        self.creates = CreateAcceptance(self.cloud)
         self.resizes = ResizeAcceptance(self.cloud)
         self.rebuilds = RebuildAcceptance(self.cloud)
         self.rescues = RescueAcceptance(self.cloud)
@@ -577,7 +579,7 @@ class World:
         """Ask for servers and let their operations begin."""
         flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
         request = dataclasses.replace(CreateServers("web", flavor, IMAGE, networks=()), **changes)
-        created, operations = self.conductor.accept.create(self.ctxt, request)
+        created, operations = self.conductor.creates.create(self.ctxt, request)
         for operation in operations:
             self.conductor.runner.submit(operation)
         return list(created.uuids)

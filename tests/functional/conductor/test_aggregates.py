@@ -376,7 +376,7 @@ def test_a_server_and_a_zone_race_for_one_host(postgres_site: Site) -> None:
     number = site.create("a", "az2")
     site.add(number, "pve1")
     request = CreateServers("web", FlavorSnapshot("1", "m1.tiny", 1, 512, 1), IMAGE)
-    (uuid,) = site.world.conductor.accept.create(site.world.ctxt, request)[0].uuids
+    (uuid,) = site.world.conductor.creates.create(site.world.ctxt, request)[0].uuids
     locked = threading.Event()
 
     def place(connection: sa.Connection) -> str:

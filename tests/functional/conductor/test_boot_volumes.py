@@ -62,7 +62,7 @@ class Boots(Site):
         flavor, image = FlavorSnapshot("1", "m1.tiny", 1, 512, 1), image if backed else IMAGE
         request = CreateServers("web", flavor, image, **values)
         conductor = self.world.conductor
-        created, operations = conductor.accept.create(self.ctxt, request)
+        created, operations = conductor.creates.create(self.ctxt, request)
         if len(operations) > 1:
             # By one decision, as the endpoint has it.
             conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)

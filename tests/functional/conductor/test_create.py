@@ -40,7 +40,7 @@ def accepted(world: World) -> Operation:
     """The operation of a server that was accepted, and not begun."""
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, networks=(), tags=("a",), metadata={"b": "c"})
-    _, (operation,) = world.conductor.accept.create(world.ctxt, request)
+    _, (operation,) = world.conductor.creates.create(world.ctxt, request)
     return operation
 
 

@@ -48,7 +48,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def create(world: World, least: int, most: int) -> tuple[str, ...]:
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, min_count=least, max_count=most)
-    created, operations = world.conductor.accept.create(world.ctxt, request)
+    created, operations = world.conductor.creates.create(world.ctxt, request)
     begin = Create(world.conductor.cloud).begin_many
     world.conductor.runner.submit_many(operations, begin)
     return created.uuids
@@ -105,7 +105,7 @@ def accepted(world: World, count: int) -> tuple[str, ...]:
     """Servers whose conductor ends right after they were written."""
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, min_count=count, max_count=count)
-    created, _ = world.conductor.accept.create(world.ctxt, request)
+    created, _ = world.conductor.creates.create(world.ctxt, request)
     return created.uuids
 
 

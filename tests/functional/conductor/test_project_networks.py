@@ -21,7 +21,7 @@ from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from conductor.rpc.networks.ports import NewPort
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.servers import RequestedNetwork
-from conductor.servers.accept import Accept
+from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.store.networks import networks as of_bridges
 from db import schema
 from tests.fixtures.listings import counted
@@ -36,7 +36,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     conf = made.conductor.cloud.conf
     conf.set_override("tenant_vlans", ["vmbr1:1000-1001"], group="networks")
-    made.conductor.accept = Accept(made.conductor.cloud)
+    made.conductor.creates = CreateAcceptance(made.conductor.cloud)
     made.conductor.runner.start()
     yield made
     made.close()

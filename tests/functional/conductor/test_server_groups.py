@@ -292,7 +292,7 @@ def test_eight_conductors_race_for_a_group(
 def begin(racer: Conductor, world: World, group: str) -> str:
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     request = CreateServers("web", flavor, IMAGE, networks=(), server_group=group)
-    created, (operation,) = racer.accept.create(world.ctxt, request)
+    created, (operation,) = racer.creates.create(world.ctxt, request)
     racer.runner.submit(operation)
     return created.uuids[0]
 

@@ -255,7 +255,7 @@ def test_of_many_those_that_lost_their_host_find_another(world: World) -> None:
     request = CreateServers("web", flavor, IMAGE, networks=(), min_count=3, max_count=3)
     conductor = world.conductor
     conductor.runner.start()
-    created, operations = conductor.accept.create(world.ctxt, request)
+    created, operations = conductor.creates.create(world.ctxt, request)
     conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)
     assert {world.compute.wait_for(n + 1).placed.host for n in range(3)} == {"pve2"}
     assert world.scheduler.together == [3]

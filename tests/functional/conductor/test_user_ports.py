@@ -147,7 +147,7 @@ def test_others_ports_are_not_there(world: World, make: Make, ports: PortEndpoin
         world.create(networks=(RequestedNetwork("", port_id=theirs),))
     boss = RequestContext(user_id="a", project_id="p", roles=["admin"], is_admin=True)
     with pytest.raises(Invalid, match=f"Port {theirs} not usable for instance web"):
-        world.conductor.accept.create(boss, a_request(theirs))
+        world.conductor.creates.create(boss, a_request(theirs))
     mine = make()
     with pytest.raises(PortNotFound):
         ports.update_port(STRANGER, mine, PortChange(name="stolen"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conductor.servers.accept import hostname_of
+from conductor.servers.create.begin_create import hostname_of
 
 UUID = "0f0f0f0f-0000-4000-8000-000000000001"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from common.context import RequestContext
@@ -15,6 +16,7 @@ from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import NewOperation
+from conductor.store.ledger.transitions import Move
 from conductor.store.records import Operation, Resource, Server
 from conductor.store.transactions import Transaction
 
@@ -96,6 +98,53 @@ def begin(
     return ledger.insert(connection, ctxt, [item])[0]
 
 
+@dataclass(frozen=True)
+class Taken:
+    """An operation that begins on a server; see ``take``."""
+
+    ctxt: RequestContext
+    server: Server
+    action: str
+    plan: Plan
+    params: Params = NOTHING_ASKED
+    quota: Step | None = None
+    handed_over: HandedOver | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+def take_all(
+    connection: Transaction, cloud: Cloud, taken: Sequence[Taken]
+) -> list[tuple[Operation, Server]]:
+    """Do as ``take`` for several servers, all of the same columns: four statements."""
+    items = [
+        new(
+            *(cloud, one.action, (ResourceType.SERVER, one.server.uuid)),
+            *(one.server.project_id, one.plan),
+            params=one.params,
+            quota=one.quota,
+            handed_over=one.handed_over,
+        )
+        for one in taken
+    ]
+    if not items:
+        return []
+    begun = ledger.insert_all(
+        connection, [(one.ctxt, item) for one, item in zip(taken, items, strict=True)]
+    )
+    moves = [
+        Move(
+            one.server,
+            operation.id,
+            VmState(one.server.vm_state),
+            next(iter(ACTIONS[one.action].walk), None),
+            one.columns,
+            takes_over=True,
+        )
+        for one, operation in zip(taken, begun, strict=True)
+    ]
+    return list(zip(begun, transitions.move_all(connection, moves), strict=True))
+
+
 def take(
     connection: Transaction,
     cloud: Cloud,
@@ -114,18 +163,8 @@ def take(
     ``columns`` of the server change with it. Return the operation, and the server as it is now.
     Raises StaleTransition.
     """
-    more: dict[str, Any] = {"params": params, "quota": quota, "handed_over": handed_over}
-    operation = begin(connection, cloud, ctxt, server, action, plan, **more)
-    moved = transitions.move(
-        connection,
-        server,
-        operation_id=operation.id,
-        vm_state=VmState(server.vm_state),
-        task_state=next(iter(ACTIONS[action].walk), None),
-        takes_over=True,
-        **columns,
-    )
-    return operation, moved
+    taken = Taken(ctxt, server, action, plan, params, quota, handed_over, columns)
+    return take_all(connection, cloud, [taken])[0]
 
 
 def begin_now(

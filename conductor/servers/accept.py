@@ -94,7 +94,7 @@ class Accept:
         if action == "delete" and server.vm_state in SHELVED:
             # It is listed among the images.
             server_images.forget_parked(connection, server.uuid)
-        handed_over = self._hand_over(connection, server) if action == "delete" else None
+        handed_over = self.hand_over(connection, server) if action == "delete" else None
         which = (self._cloud, ctxt, server, action, plan)
         more = {"handed_over": handed_over, "quota": quota, **(values or {})}
         return start.take(connection, *which, **more)[0]
@@ -115,7 +115,7 @@ class Accept:
         each = {"instances": 1, "cores": server.vcpus, "ram": server.memory_mib}
         return quotas.take(connection, server.project_id, self._cloud.quota, each)
 
-    def _hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
+    def hand_over(self, connection: Transaction, server: Server) -> HandedOver | None:
         """Return the worker that gets a delete's one command, and with it the lease."""
         if server.host is None or server.vmid is None:
             return None

@@ -30,6 +30,7 @@ from conductor.servers.move import begin_evacuation, begin_live_migration, steer
 from conductor.servers.move.begin_resize import ResizeAcceptance
 from conductor.servers.power import suspendable
 from conductor.servers.record import lock, reset_state
+from conductor.servers.remove.begin_delete import DeleteAcceptance
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
@@ -55,6 +56,7 @@ class ServerEndpoint:
         self._begin_builds = begin_builds
         self._accept = Accept(cloud)
         self._creates = CreateAcceptance(cloud)
+        self._deletes = DeleteAcceptance(cloud, self._accept)
         self._resizes = ResizeAcceptance(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
         self._defers = cloud.conf.conductor.reclaim_instance_interval > 0
@@ -86,6 +88,8 @@ class ServerEndpoint:
             suspendable.require(self._cloud, ctxt, server_uuid)
         if action == "unshelve":
             operation = begin_unshelve.accept(self._accept, ctxt, server_uuid, params)
+        elif action == "delete":
+            operation = self._deletes.delete(ctxt, server_uuid)
         else:
             operation = self._accept.act(ctxt, server_uuid, action)
         if operation is None:

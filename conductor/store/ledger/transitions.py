@@ -138,11 +138,11 @@ def record_begun(
     connection.execute(_MOVED, rows)
 
 
-def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:
+def move_all(connection: sa.Connection, moves: Sequence[Move]) -> list[Server]:
     """Move several servers, which all get values of the same columns: two statements.
 
-    Raises StaleTransition when one of them is no longer as it was read; the transaction must be
-    given up then.
+    Return what each is now, in the order of ``moves``. Raises StaleTransition when one of them is
+    no longer as it was read; the transaction must be given up then.
     """
     now = clock.utcnow()
     # In one order, so that two conductors don't wait for each other.
@@ -155,6 +155,7 @@ def move_all(connection: sa.Connection, moves: Sequence[Move]) -> None:
         raise StaleTransition(servers=len(ordered), moved=result.rowcount)
     connection.execute(_MOVED, [_history(one, now) for one in ordered])
     change_events.note(connection, [_notice(one) for one in ordered])
+    return [one.server.replace(**_columns(one)) for one in moves]
 
 
 def _columns(made: Move) -> dict[str, Any]:

@@ -65,6 +65,7 @@ from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
 from conductor.servers.disks.begin_rescue import RescueAcceptance
 from conductor.servers.move.begin_resize import ResizeAcceptance
+from conductor.servers.remove.begin_delete import DeleteAcceptance
 from conductor.servers.table import endings
 from conductor.servers.table import flows as all_flows
 from conductor.store.records import Operation
@@ -472,6 +473,7 @@ class Conductor:
         self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look))
         self.accept = Accept(self.cloud)
         self.creates = CreateAcceptance(self.cloud)
+        self.deletes = DeleteAcceptance(self.cloud, self.accept)
         self.resizes = ResizeAcceptance(self.cloud)
         self.rebuilds = RebuildAcceptance(self.cloud)
         self.rescues = RescueAcceptance(self.cloud)
@@ -585,7 +587,10 @@ class World:
         return list(created.uuids)
 
     def act(self, uuid: str, action: str) -> None:
-        operation = self.conductor.accept.act(self.ctxt, uuid, action)
+        if action == "delete":
+            operation = self.conductor.deletes.delete(self.ctxt, uuid)
+        else:
+            operation = self.conductor.accept.act(self.ctxt, uuid, action)
         if operation is not None:
             self.conductor.runner.submit(operation)
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from conductor.engine.gathering import Gathering
+import concurrent.futures
+import threading
+import time
+from collections.abc import Mapping
+
+from common.rpc import deadlines
+from conductor.engine.gathering import Apart, Combining, Gathering
 
 
 def test_what_comes_meanwhile_is_worked_on_together() -> None:
@@ -38,3 +44,106 @@ def test_what_fails_keeps_nothing_else_from_its_turn() -> None:
     assert gathering.add([1, 2])
     gathering.drain()
     assert done == [2]
+
+
+SECONDS = 10
+UNTIL = time.monotonic() + 3600
+
+
+class Threads:
+    """Threads that bring items while the first of them is worked on."""
+
+    def __init__(self, most: int = 10) -> None:
+        self.began, self.go = threading.Event(), threading.Event()
+        self.worked: list[list[str]] = []
+        self.untils: list[float | None] = []
+        self.answers: dict[str, str | Exception] = {}
+        self.combining = Combining[str, str](self._work, most)
+        self._pool = concurrent.futures.ThreadPoolExecutor(8)
+
+    def _work(self, items: list[str]) -> list[str | Exception]:
+        self.worked.append(items)
+        self.untils.append(deadlines.current())
+        if items == ["first"]:
+            self.began.set()
+            assert self.go.wait(SECONDS)
+        if "all fail" in items and len(items) > 1:
+            raise ValueError
+        together = len(items) > 1
+        return [
+            Apart() if together and one == "apart" else self.answers.get(one, f"{one} done")
+            for one in items
+        ]
+
+    def bring(self, *items: str, kinds: Mapping[str, object] | None = None) -> list[str]:
+        """Return what each is answered, or the exception's text; the first comes first."""
+        asked = [self._pool.submit(self._bring, "first", None)]
+        assert self.began.wait(SECONDS)
+        for count, one in enumerate(items, 1):
+            asked.append(self._pool.submit(self._bring, one, (kinds or {}).get(one)))
+            while self._waiting() < count and not (kinds or {}).get(one):
+                threading.Event().wait(0.001)
+        self.go.set()
+        return [one.result(SECONDS) for one in asked]
+
+    def _bring(self, item: str, kind: object) -> str:
+        until = UNTIL + len(item) if item.startswith("late") else None
+        try:
+            with deadlines.answering(until):
+                return self.combining.do(item, kind)
+        except (KeyError, ValueError) as error:
+            return repr(error)
+
+    def _waiting(self) -> int:
+        return sum(len(line.waiting) for line in self.combining._lines)
+
+
+def test_each_thread_gets_its_own_answer() -> None:
+    threads = Threads()
+    assert threads.bring("a", "b") == ["first done", "a done", "b done"]
+    assert threads.worked == [["first"], ["a", "b"]]
+    assert not threads.combining._lines
+
+
+def test_no_more_are_worked_on_together_than_may_be() -> None:
+    threads = Threads(most=2)
+    assert threads.bring("a", "b", "c") == ["first done", "a done", "b done", "c done"]
+    assert threads.worked == [["first"], ["a", "b"], ["c"]]
+
+
+def test_the_exception_of_one_is_raised_in_its_thread_only() -> None:
+    threads = Threads()
+    threads.answers["b"] = KeyError("b")
+    assert threads.bring("a", "b", "c") == ["first done", "a done", "KeyError('b')", "c done"]
+
+
+def test_what_is_to_be_apart_is_worked_on_by_itself() -> None:
+    threads = Threads()
+    assert threads.bring("a", "apart") == ["first done", "a done", "apart done"]
+    assert threads.worked == [["first"], ["a", "apart"], ["apart"]]
+
+
+def test_where_all_fail_together_each_is_worked_on_by_itself() -> None:
+    threads = Threads()
+    assert threads.bring("a", "all fail") == ["first done", "a done", "all fail done"]
+    assert threads.worked[:2] == [["first"], ["a", "all fail"]]
+    assert sorted(threads.worked[2:]) == [["a"], ["all fail"]]
+
+
+def test_an_exception_without_others_is_raised() -> None:
+    threads = Threads()
+    threads.answers["first"] = ValueError("no")
+    assert threads.bring() == ["ValueError('no')"]
+
+
+def test_others_of_another_kind_wait_for_nobody() -> None:
+    threads = Threads()
+    answers = threads.bring("a", "other", kinds={"other": "another kind"})
+    assert answers == ["first done", "a done", "other done"]
+    assert sorted(threads.worked[1:]) == [["a"], ["other"]]
+
+
+def test_work_for_several_has_the_earliest_of_their_deadlines() -> None:
+    threads = Threads()
+    threads.bring("late by much", "late", "never")
+    assert threads.untils == [None, UNTIL + len("late")]

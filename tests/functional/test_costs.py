@@ -51,7 +51,7 @@ CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6
 #: of nine servers in one request, which are decided and claimed together
 BATCH = 9
-BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 200, 14
+BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 90, 14
 HOSTS = 3
 CREATE_CALLS, CREATE_CASTS = 2, 10
 #: of a create over the quota: it is looked at, refused, and kept why

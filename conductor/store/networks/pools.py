@@ -258,7 +258,9 @@ class _State:
         if number in self.given:
             return True
         if not self._checked:
-            self._check(connection, range(number, number + self.count))
+            # Some of them may be given already: the gateway's.
+            last = number + self.count + (len(self.given) if self.count > 1 else 0)
+            self._check(connection, range(number, last))
         if number in self._checked:
             return self._checked[number]
         if self._used is None:

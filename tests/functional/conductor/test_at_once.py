@@ -4,12 +4,14 @@ had come alone."""
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from common import clock
 from common.context import RequestContext
@@ -85,6 +87,32 @@ def test_each_gets_its_own_server_operation_and_reservation(world: World) -> Non
 def test_they_take_from_the_quota_one_after_the_other(world: World) -> None:
     quota = [world_step(world, one) for _, (one,) in together(world, *[a_request(world)] * 3)]
     assert [one["instances"]["used"] for one in quota] == [0, 1, 2]
+
+
+def test_many_cost_as_many_statements_as_one(world: World) -> None:
+    together(world, a_request(world))  # The first makes the project's lock.
+    counts = []
+    for number in (1, 5):
+        with statements(world) as seen:
+            together(world, *[a_request(world)] * number)
+        counts.append(len(seen))
+    assert counts == [8, 8]
+
+
+@contextlib.contextmanager
+def statements(world: World) -> Iterator[list[str]]:
+    """Yield what the conductor writes and reads in transactions."""
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        seen.append(statement)
+
+    writer = world.conductor.store._writer
+    sa.event.listen(writer, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        sa.event.remove(writer, "before_cursor_execute", note)
 
 
 def world_step(world: World, operation: Any) -> Any:

@@ -150,7 +150,7 @@ class Cloud:
         request = CreateServers(
             "web", flavor, image, networks=wanted, auto_network=False, volumes=volumes
         )
-        (operation,) = self.world.conductor.accept.create(self.world.ctxt, request)[1]
+        (operation,) = self.world.conductor.creates.create(self.world.ctxt, request)[1]
         return operation
 
     def act(self, server: Any, action: str) -> Operation:

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from common.errors import Unavailable
 from common.log import logger
-from common.rpc import deadlines
+from common.rpc import UNKNOWN, deadlines
 
 LOG = logger(__name__)
 
@@ -54,6 +55,11 @@ class Gathering(Generic[T]):
             return batch
 
 
+def is_unknown(error: Exception) -> bool:
+    """Return whether an error says that what failed may have been carried out."""
+    return isinstance(error, Unavailable) and error.details.get("outcome") == UNKNOWN
+
+
 class Apart(Exception):
     """Nothing was done for an item together with others: it is worked on by itself."""
 
@@ -88,7 +94,8 @@ class Combining(Generic[T, R]):
     The first of a kind is worked on at once; those that come before that ends are worked on
     together afterwards, by the thread of the first of them. ``work`` returns an answer, or the
     exception to raise, for each item in order. Where that is ``Apart``, and if ``work`` raises for
-    several, nothing was done, and each is worked on by itself, in its own thread.
+    several, nothing was done, and each is worked on by itself, in its own thread; unless it raises
+    that the outcome isn't known, which is raised in all of them.
     """
 
     def __init__(self, work: Callable[[list[T]], Sequence[R | Exception]], most: int) -> None:
@@ -140,13 +147,15 @@ class Combining(Generic[T, R]):
                 self._lines.remove(line)
 
     def _do_all(self, together: Sequence[_Call[T, R]]) -> None:
-        answers: Sequence[R | Exception] = []
+        answers: Sequence[R | Exception] = [Apart() for _ in together]
         try:
             with deadlines.earliest(one.until for one in together):
                 answers = self._work([one.item for one in together])
         except Exception as error:  # noqa: BLE001 - raised where each of them waits
-            answers = [Apart() if len(together) > 1 else error for _ in together]
-        for one, answer in zip(together, answers, strict=True):
-            one.answers = [answer]
-        for one in together:
-            one.turn.set()
+            if len(together) == 1 or is_unknown(error):
+                answers = [error for _ in together]
+        finally:
+            # Also where this thread is ended: nobody waits for it then.
+            for one, answer in zip(together, answers, strict=True):
+                one.answers = [answer]
+                one.turn.set()

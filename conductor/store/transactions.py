@@ -14,7 +14,7 @@ from common.databases import fullness
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
-from common.rpc import deadlines
+from common.rpc import UNKNOWN, deadlines
 from conductor.store import change_events, cloud_identity
 from conductor.store.change_events import Recorder
 
@@ -117,10 +117,10 @@ class Store:
 
         It is repeated, up to five times, after a deadlock, a lost connection or a row that another
         one wrote first, so it must only use the connection. Raises Unavailable when the connection
-        is lost during the commit (the changes may be there, and are not repeated); when the
-        database is away or its disk full; and, with nothing written, when it answers a call whose
-        caller has given up. Once a transaction of a call is committed, later ones of the call go
-        on. Raises Invalid for a value that no column takes.
+        is lost during the commit (the changes may be there, and are not repeated: the detail
+        ``outcome`` is UNKNOWN); when the database is away or its disk full; and, with nothing
+        written, when it answers a call whose caller has given up. Once a transaction of a call is
+        committed, later ones of the call go on. Raises Invalid for a value that no column takes.
         """
         try:
             done: T = self._recorded(work)
@@ -155,7 +155,9 @@ class Store:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
                 if error.connection_invalidated and not _was_rolled_back(error):
-                    raise Unavailable("The database was lost at the end.") from error
+                    raise Unavailable(
+                        "The database was lost at the end.", outcome=UNKNOWN
+                    ) from error
                 raise
             deadlines.carried_out()
             afterwards = connection.info.pop(_AFTER, ())

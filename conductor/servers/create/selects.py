@@ -10,8 +10,7 @@ from typing import Protocol
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from common.rpc import UNKNOWN
-from conductor.engine.gathering import Combining
+from conductor.engine.gathering import Combining, is_unknown
 
 #: builds that one message asks for
 MOST = 64
@@ -64,7 +63,7 @@ class Selects:
         try:
             return self._decisions(together)
         except Exception as error:  # noqa: BLE001 - raised where each of them waits
-            answered = isinstance(error, Unavailable) and error.details.get("outcome") != UNKNOWN
+            answered = isinstance(error, Unavailable) and not is_unknown(error)
             alone = answered and len(together) > 1
             return [Undecided() if alone else error for _ in together]
 

@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Mapping
 
-from common.rpc import deadlines
+from common.errors import Unavailable
+from common.rpc import UNKNOWN, deadlines
 from conductor.engine.gathering import Apart, Combining, Gathering
 
 
@@ -69,6 +70,8 @@ class Threads:
             assert self.go.wait(SECONDS)
         if "all fail" in items and len(items) > 1:
             raise ValueError
+        if "lost" in items:
+            raise Unavailable("lost", outcome=UNKNOWN)
         together = len(items) > 1
         return [
             Apart() if together and one == "apart" else self.answers.get(one, f"{one} done")
@@ -91,7 +94,7 @@ class Threads:
         try:
             with deadlines.answering(until):
                 return self.combining.do(item, kind)
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, Unavailable) as error:
             return repr(error)
 
     def _waiting(self) -> int:
@@ -128,6 +131,15 @@ def test_where_all_fail_together_each_is_worked_on_by_itself() -> None:
     assert threads.bring("a", "all fail") == ["first done", "a done", "all fail done"]
     assert threads.worked[:2] == [["first"], ["a", "all fail"]]
     assert sorted(threads.worked[2:]) == [["a"], ["all fail"]]
+
+
+def test_what_may_have_been_done_is_not_done_again() -> None:
+    threads = Threads()
+    first, *others = threads.bring("a", "lost")
+    assert first == "first done"
+    assert len(set(others)) == 1
+    assert "lost" in others[0]
+    assert threads.worked == [["first"], ["a", "lost"]]
 
 
 def test_an_exception_without_others_is_raised() -> None:

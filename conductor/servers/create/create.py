@@ -396,7 +396,8 @@ def _once_per_host(
 
 
 def _missing(draft: TransitionDraft, ports: Sequence[Port]) -> ServerPorts:
-    """Return the ports that a server lacks. Raises Conflict for one that its user named."""
+    """Return the ports that a server lacks. Raises Conflict if a port that its user named is
+    gone."""
     interfaces = build_command.interfaces(draft.operation)
     there = {port.position for port in ports}
     _require_ports(interfaces, there)

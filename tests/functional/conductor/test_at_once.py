@@ -4,8 +4,10 @@ had come alone."""
 from __future__ import annotations
 
 import collections
+import concurrent.futures
 import contextlib
 import dataclasses
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,10 @@ import sqlalchemy as sa
 
 from common import clock
 from common.context import RequestContext
-from common.errors import NotFound, QuotaExceeded, ServerLocked, ServerNotFound
+from common.errors import NotFound, QuotaExceeded, ServerLocked, ServerNotFound, Unavailable
 from common.messages.scheduling import Decision
 from common.resources.states import OperationState
+from common.rpc import UNKNOWN
 from conductor.engine.gathering import Apart
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreatedServers, CreateServers, RequestedNetwork
@@ -26,6 +29,7 @@ from conductor.servers.create.commits import Chosen, Commits
 from conductor.servers.remove import begin_delete
 from conductor.store.servers import vmids
 from db import schema
+from tests.functional import waiting
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.conductor.test_create import network_id
 from tests.functional.conductor.test_network_races import at_once
@@ -246,3 +250,55 @@ def test_a_delete_of_the_batch_is_answered_as_one_alone(world: World) -> None:
         world.answer(world.compute.wait_for(number), ok=True, gone=True)
     for uuid in uuids[1:]:
         world.until(uuid, "deleted")
+
+
+def test_creates_whose_commit_was_lost_are_not_made_twice(world: World) -> None:
+    writer, creates = world.conductor.store._writer, world.conductor.creates
+    began, go = threading.Event(), threading.Event()
+    losing: list[bool] = []
+
+    def lose(connection: Any) -> None:
+        """Hold the first transaction until others wait, and lose the answer to the next one."""
+        if not began.is_set():
+            began.set()
+            assert go.wait(30)
+        elif not losing:
+            losing.append(True)
+            connection.connection.dbapi_connection.commit()
+            connection.invalidate()
+            error = OSError("the server closed the connection")
+            raise sa.exc.OperationalError("", {}, error, connection_invalidated=True)
+
+    sa.event.listen(writer, "commit", lose)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(5) as pool:
+            first = pool.submit(creates.create, world.ctxt, a_request(world, "first"))
+            assert began.wait(30)
+            others = [
+                pool.submit(creates.create, world.ctxt, a_request(world, f"s{number}"))
+                for number in range(4)
+            ]
+            [line] = creates._combining._lines
+            waiting.eventually(lambda: len(line.waiting) == 4)
+            go.set()
+            assert first.result(30)
+            errors = [one.exception(30) for one in others]
+    finally:
+        sa.event.remove(writer, "commit", lose)
+    assert [type(one) for one in errors] == [Unavailable] * 4
+    assert {one.details["outcome"] for one in errors if isinstance(one, Unavailable)} == {UNKNOWN}
+    names = sorted(row.name for row in world.rows(schema.servers))
+    assert names == ["first", "s0", "s1", "s2", "s3"]
+
+
+def test_what_came_at_once_is_continued_by_another_conductor(world: World) -> None:
+    made = together(world, *(a_request(world, f"s{number}") for number in range(4)))
+    world.conductor.store.run(
+        lambda c: c.execute(schema.operations.update().values(lease_expires_at=clock.after(-60)))
+    )
+    second = world.add_conductor("c2")
+    second.runner.look()
+    for number in range(4):
+        world.answer(world.compute.wait_for(number + 1), ok=True, power_state=1)
+    for created, _ in made:
+        world.until(created.uuids[0], "active")

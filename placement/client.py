@@ -31,6 +31,7 @@ from placement.transport import ATTEMPTS, Transport, until_undisturbed
 #: this project's placement only; OpenStack's has nothing there
 _ALL_ALLOCATIONS = "/micronova/allocations"
 _NEW_PROVIDERS = "/micronova/resource_providers"
+_COLUMNS = "/micronova/allocation_candidates"
 
 
 class PlacementClient:
@@ -42,6 +43,8 @@ class PlacementClient:
 
     def __init__(self, adapter: ksa_adapter.Adapter) -> None:
         self._call = Transport(adapter).call
+        self._has_columns = True
+        """Until an answer shows that it is OpenStack's placement."""
 
     # --- providers ---
 
@@ -204,7 +207,8 @@ class PlacementClient:
         in_tree: str | None = None,
         limit: int | None = 1000,
     ) -> Candidates:
-        """Return the providers that could serve a request. 1 request.
+        """Return the providers that could serve a request. 1 request; the first time 2 where
+        this is OpenStack's placement.
 
         All of `required` and none of `forbidden` are traits of the provider. Each entry of
         `member_of` is an aggregate's UUID, or several UUIDs, any one of them sufficient. `in_tree`
@@ -223,7 +227,13 @@ class PlacementClient:
             query.append(("in_tree", in_tree))
         if limit is not None:
             query.append(("limit", str(limit)))
-        return messages.candidates(self._call("GET", f"/allocation_candidates?{urlencode(query)}"))
+        asked = urlencode(query)
+        if self._has_columns:
+            try:
+                return messages.candidate_columns(self._call("GET", f"{_COLUMNS}?{asked}"))
+            except NotFound:
+                self._has_columns = False
+        return messages.candidates(self._call("GET", f"/allocation_candidates?{asked}"))
 
     # --- claiming ---
 

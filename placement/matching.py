@@ -73,7 +73,7 @@ class Span:
         column = self.snapshot.columns.get(name)
         if column is None or amount > _LARGEST:
             return np.zeros(self.stop - self.start, np.bool_)
-        least, most, step = (numbers[self.start : self.stop] for numbers in column)
+        least, most, step = (numbers[self.start : self.stop] for numbers in column[:3])
         mask = (least <= amount) & (most >= amount)
         if amount > 1 or step.max(initial=1) > 1:
             mask &= amount % step == 0

@@ -88,6 +88,16 @@ def candidates(body: Mapping[str, Any]) -> Candidates:
     )
 
 
+def candidate_columns(body: Mapping[str, Any]) -> Candidates:
+    """Return the candidates of this project's answer in columns."""
+    traits = [frozenset(names) for names in body["traits"]]
+    return Candidates(
+        body["providers"],
+        {name: Usage(*counts) for name, counts in body["usages"].items()},
+        [traits[number] for number in body["trait_of"]],
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """The outcome of a claim; true for success."""

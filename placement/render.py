@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import orjson
 
 from placement.candidates import Alone, Candidates
@@ -41,6 +42,34 @@ def answer(snapshot: Snapshot, found: Candidates, *, mapped: bool, trees: bool) 
             _summaries(snapshot, found.summaries, trees=trees),
             b"}}",
         )
+    )
+
+
+def columns(snapshot: Snapshot, slots: Sequence[int]) -> bytes:
+    """Return providers as columns in one order, as JSON.
+
+    `usages` is {resource class: [capacities, amounts used]}, 0 where a provider has none of it;
+    `traits` are the different sets of traits, `trait_of` the number of each provider's.
+    """
+    providers, rows = snapshot.providers, np.asarray(slots, np.int64)
+    usages = {
+        name: counts
+        for name, column in snapshot.columns.items()
+        if (counts := np.stack((column.capacity[rows], column.used[rows]))).any()
+    }
+    numbers: dict[frozenset[str], int] = {}
+    trait_of = [
+        numbers.setdefault(providers[slot].traits, len(numbers))  # type: ignore[union-attr]
+        for slot in slots
+    ]
+    return orjson.dumps(
+        {
+            "providers": [providers[slot].uuid for slot in slots],  # type: ignore[union-attr]
+            "usages": usages,
+            "traits": [sorted(names) for names in numbers],
+            "trait_of": trait_of,
+        },
+        option=orjson.OPT_SERIALIZE_NUMPY,
     )
 
 

@@ -14,7 +14,7 @@ from placement.resources.allocations import (
     ProviderAllocations,
 )
 from placement.resources.bulk import AllAllocations, NewProviders
-from placement.resources.candidates import AllocationCandidates
+from placement.resources.candidates import AllocationCandidates, CandidateColumns
 from placement.resources.inventories import Inventories, Inventory
 from placement.resources.memberships import ProviderAggregates, ProviderTraits
 from placement.resources.names import ResourceClass, ResourceClasses, Trait, Traits
@@ -44,6 +44,7 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/micronova/allocations": AllAllocations,
     "/micronova/resource_providers": NewProviders,
     "/allocation_candidates": AllocationCandidates,
+    "/micronova/allocation_candidates": CandidateColumns,
     "/traits": Traits,
     "/traits/{name}": Trait,
     "/usages": Usages,

@@ -20,6 +20,8 @@ SHARING = "MISC_SHARES_VIA_AGGREGATE"
 #: slots in ascending order
 Slots = NDArray[np.int64]
 NO_SLOTS: Slots = np.empty(0, np.int64)
+#: a ratio may make a capacity that no column holds
+_LARGEST = 2**62
 
 
 class Inventory(NamedTuple):
@@ -43,6 +45,12 @@ class Inventory(NamedTuple):
         """The most that one allocation may still take; negative when over capacity."""
         return min(self.max_unit, self.capacity - self.used)
 
+    @property
+    def row(self) -> tuple[int, ...]:
+        """Its values in a `Column`."""
+        capacity = min(self.capacity, _LARGEST)
+        return (self.min_unit, max(-1, self.room), self.step_size, capacity, self.used)
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
@@ -60,11 +68,35 @@ class Provider:
 
 
 class Column(NamedTuple):
-    """One resource class over all slots; where a provider has none of it, `most` is -1."""
+    """One resource class over all slots; where a provider has none of it, `most` is -1.
+
+    `most` is the largest allocation there is room for; `capacity` and `used` are totals.
+    """
 
     least: Slots
     most: Slots
     step: Slots
+    capacity: Slots
+    used: Slots
+
+    def resized(self, length: int) -> Column:
+        """Return a copy with this many slots."""
+        return Column(
+            *(
+                _grown(numbers, length, filler)
+                for numbers, filler in zip(self, _ABSENT, strict=True)
+            )
+        )
+
+    def put(self, slot: int, stock: Inventory | None) -> None:
+        """Write one slot; None: the provider has none of the class."""
+        row = _ABSENT if stock is None else stock.row
+        for numbers, value in zip(self, row, strict=True):
+            numbers[slot] = value
+
+
+#: a column's values where a provider has none of the class
+_ABSENT = (1, -1, 1, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +158,10 @@ class Snapshot:
     def used(self, stocks: Mapping[tuple[int, str], Inventory]) -> Snapshot:
         """Return the snapshot with other usages; keys are (internal ID, resource class).
 
-        Only providers and classes of the snapshot are changed, and of a column only how much is
-        free.
+        Only providers and classes of the snapshot are changed.
         """
         providers = list(self.providers)
-        most: dict[str, Slots] = {}
+        columns: dict[str, Column] = {}
         for (provider_id, name), stock in stocks.items():
             slot = self.slots.get(provider_id, -1)
             provider = providers[slot] if slot >= 0 else None
@@ -139,12 +170,9 @@ class Snapshot:
             providers[slot] = replace(
                 provider, stocks={**provider.stocks, name: stock}, rendered={}
             )
-            if name not in most:
-                most[name] = self.columns[name].most.copy()
-            most[name][slot] = max(-1, stock.room)
-        columns = {
-            name: self.columns[name]._replace(most=numbers) for name, numbers in most.items()
-        }
+            if name not in columns:
+                columns[name] = self.columns[name].resized(len(providers))
+            columns[name].put(slot, stock)
         return replace(self, providers=providers, columns={**self.columns, **columns})
 
     def changed(self, providers: Iterable[Provider], removed: Iterable[int] = ()) -> Snapshot:
@@ -222,30 +250,17 @@ def _trees(root_of: Slots) -> dict[int, Sequence[int]]:
 
 
 def _columns(before: Mapping[str, Column], pairs: _Pairs, length: int) -> dict[str, Column]:
-    columns = {
-        name: Column(*(_grown(numbers, length, filler) for numbers, filler in _filled(column)))
-        for name, column in before.items()
-    }
+    columns = {name: column.resized(length) for name, column in before.items()}
     for slot, gone, after in pairs:
         stocks = after.stocks if after else {}
         for name in gone.stocks if gone else ():
             if name not in stocks:
-                columns[name].most[slot] = -1
+                columns[name].put(slot, None)
         for name, stock in stocks.items():
-            column = columns.get(name)
-            if column is None:
-                empty = Column(NO_SLOTS, NO_SLOTS, NO_SLOTS)
-                column = columns[name] = Column(
-                    *(_grown(numbers, length, filler) for numbers, filler in _filled(empty))
-                )
-            column.least[slot] = stock.min_unit
-            column.most[slot] = max(-1, stock.room)
-            column.step[slot] = stock.step_size
+            if name not in columns:
+                columns[name] = Column(*[NO_SLOTS] * len(_ABSENT)).resized(length)
+            columns[name].put(slot, stock)
     return columns
-
-
-def _filled(column: Column) -> Iterable[tuple[Slots, int]]:
-    return zip(column, (1, -1, 1), strict=True)
 
 
 def _uuids(before: Mapping[str, int], pairs: _Pairs) -> dict[str, int]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from placement.messages import Candidates
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import REALLY_THERE, Fact, Floats, HostStates, Measure
-from scheduler.hosts.usage import Amounts, Rows, Usage, counted
+from scheduler.hosts.usage import Amounts, Rows, TraitSets, Usage, counted
 
 V = TypeVar("V", bound=Hashable)
 Mask = NDArray[np.bool_]
@@ -34,7 +34,7 @@ class HostColumns:
         silent: Floats,
         failures: Floats,
         usages: Mapping[str, Usage],
-        traits: Sequence[frozenset[str]],
+        traits: TraitSets,
         others: HostColumns | None = None,
     ) -> None:
         """All but ``states`` and ``others`` go by position; ``rows`` are those of ``states``."""
@@ -65,7 +65,7 @@ class HostColumns:
                 )
                 for name in classes
             },
-            [host.traits for host in listed],
+            TraitSets.by_host(host.traits for host in listed),
         )
         made.reserved_gib[:] = [host.reserved_gib for host in listed]
         return made
@@ -84,7 +84,7 @@ class HostColumns:
             float(self.silent[position]),
             {name: int(usage.capacity[position]) for name, usage in self._usages.items()},
             {name: int(usage.used[position]) for name, usage in self._usages.items()},
-            self._traits[position],
+            self._traits.values[self._traits.codes[position]],
             float(self.failures[position]),
             state.memberships,
             state.disabled,
@@ -179,19 +179,13 @@ class HostColumns:
 
     def with_traits(self, predicate: Callable[[frozenset[str]], bool]) -> Mask:
         """Return for which hosts a predicate of their traits holds."""
-        values, codes = self._trait_kinds
-        return np.array([predicate(value) for value in values], np.bool_)[codes]
+        sets = self._traits
+        return np.array([predicate(value) for value in sets.values], np.bool_)[sets.codes]
 
     @property
     def trait_codes(self) -> Rows:
         """A number for each host that is equal where the traits are."""
-        return self._trait_kinds[1]
-
-    @functools.cached_property
-    def _trait_kinds(self) -> tuple[list[frozenset[str]], NDArray[np.int64]]:
-        numbers: dict[frozenset[str], int] = {}
-        codes = [numbers.setdefault(traits, len(numbers)) for traits in self._traits]
-        return list(numbers), np.array(codes, np.int64)
+        return self._traits.codes
 
     @functools.cached_property
     def tie_hashes(self) -> NDArray[np.uint64]:
@@ -224,7 +218,7 @@ class HostColumns:
             self.silent[kept],
             self.failures[kept],
             {name: usage.of(kept) for name, usage in found.usages.items()},
-            [found.traits[row] for row in kept.tolist()],
+            found.traits.of(kept),
         )
 
     def without(self, names: Iterable[str]) -> HostColumns:
@@ -234,14 +228,13 @@ class HostColumns:
             return self
         kept = np.delete(np.arange(len(self)), gone)
         usages = {name: usage.of(kept) for name, usage in self._usages.items()}
-        traits = [self._traits[position] for position in kept.tolist()]
         return HostColumns(
             self._states,
             self._rows[kept],
             self.silent[kept],
             self.failures[kept],
             usages,
-            traits,
+            self._traits.of(kept),
             self.others,
         )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from common.messages.facts import Heartbeat, HostFacts
 from common.resources.aggregates import AllAggregates
@@ -17,7 +18,7 @@ from scheduler.hosts.columns import HostColumns
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import HostStates
 from scheduler.hosts.memberships import Memberships
-from scheduler.hosts.usage import NO_TRAITS
+from scheduler.hosts.usage import TraitSets
 
 #: for so long after its start a scheduler without hosts is taken to be uninformed
 FIRST_NEWS_SECONDS = 15.0
@@ -49,6 +50,9 @@ class HostTable:
         self._states = HostStates([])
         self._news: dict[str, HostFacts] = {}
         self._seen: dict[str, float] = {}
+        self._names: NDArray[np.object_] = self._states.names
+        self._seen_by_row = np.empty(0)
+        """When the hosts of ``_names`` were seen."""
         self._first: dict[str, float] = {}
         self._failures: dict[str, _Failures] = {}
         self._memberships: dict[str, Memberships] = {}
@@ -112,8 +116,11 @@ class HostTable:
             for facts in heartbeat.facts:
                 self._news[facts.uuid] = facts
                 self._first.setdefault(facts.host, now)
+            rows = self._states.by_name if self._states.names is self._names else {}
             for host in heartbeat.hosts:
                 self._seen[host] = now
+                if host in rows:
+                    self._seen_by_row[rows[host]] = now
 
     def note_failure(self, host: str, now: datetime.datetime) -> None:
         """Record that a build failed on a host."""
@@ -126,12 +133,12 @@ class HostTable:
             if self._news:
                 self._states = self._states.with_hosts(map(self._host, self._news.values()))
                 self._news = {}
-            states, never = self._states, -np.inf
-            seen = np.fromiter(
-                (self._seen.get(host.name, never) for host in states.hosts),
-                np.float64,
-                len(states),
-            )
+            if self._states.names is not self._names:
+                self._names = self._states.names
+                self._seen_by_row = np.array(
+                    [self._seen.get(name, -np.inf) for name in self._names], np.float64
+                )
+            states, seen = self._states, self._seen_by_row.copy()
             failures = np.zeros(len(states))
             for name in self._failures:
                 if name in states.by_name:
@@ -143,7 +150,7 @@ class HostTable:
             np.where(np.isneginf(seen), np.inf, np.minimum(silent, self._bus_up_seconds())),
             failures,
             {},
-            [NO_TRAITS] * len(states),
+            TraitSets.unknown(len(states)),
         )
 
     def _host(self, facts: HostFacts) -> Host:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +29,37 @@ class Usage:
 
 
 @dataclasses.dataclass(frozen=True)
+class TraitSets:
+    """The traits of hosts: the different sets, and which of them each host has."""
+
+    values: Sequence[frozenset[str]]
+    codes: Rows
+
+    @classmethod
+    def by_host(cls, traits: Iterable[frozenset[str]]) -> TraitSets:
+        """Return them for the traits of each host."""
+        numbers: dict[frozenset[str], int] = {}
+        codes = [numbers.setdefault(one, len(numbers)) for one in traits]
+        return cls(list(numbers), np.array(codes, np.int64))
+
+    @classmethod
+    def unknown(cls, size: int) -> TraitSets:
+        """Return them for hosts without traits."""
+        return cls([NO_TRAITS], np.zeros(size, np.int64))
+
+    def of(self, positions: Rows) -> TraitSets:
+        """Return those of some hosts."""
+        return TraitSets(self.values, self.codes[positions])
+
+
+@dataclasses.dataclass(frozen=True)
 class Counted:
     """Usage and traits of all hosts, by row."""
 
     offered: Rows
     """The hosts in placement's answers."""
     usages: Mapping[str, Usage]
-    traits: Sequence[frozenset[str]]
+    traits: TraitSets
 
 
 def counted(answers: Sequence[Candidates], rows: Mapping[str, int], size: int) -> Counted:
@@ -44,7 +68,8 @@ def counted(answers: Sequence[Candidates], rows: Mapping[str, int], size: int) -
     Providers that are no known hosts are left out.
     """
     usages: dict[str, Usage] = {}
-    traits = [NO_TRAITS] * size
+    sets = {NO_TRAITS: 0}
+    codes = np.zeros(size, np.int64)
     offered = [NO_ROWS]
     for one in answers:
         numbers = np.array([rows.get(uuid, -1) for uuid in one.uuids], np.int64)
@@ -56,7 +81,6 @@ def counted(answers: Sequence[Candidates], rows: Mapping[str, int], size: int) -
             )
             taken.capacity[numbers[there]] = np.array(usage.capacity, np.int64)[there]
             taken.used[numbers[there]] = np.array(usage.used, np.int64)[there]
-        for row, mine in zip(numbers.tolist(), one.traits, strict=True):
-            if row >= 0:
-                traits[row] = mine
-    return Counted(np.unique(np.concatenate(offered)), usages, traits)
+        mine = np.array([sets.setdefault(traits, len(sets)) for traits in one.traits], np.int64)
+        codes[numbers[there]] = mine[there]
+    return Counted(np.unique(np.concatenate(offered)), usages, TraitSets(list(sets), codes))

@@ -163,6 +163,32 @@ def test_candidates(client: PlacementClient, provider: str) -> None:
     assert client.candidates({"CUSTOM_NONE": 1}).uuids == []
 
 
+def test_candidates_in_columns_are_those_of_the_placement_api(
+    client: PlacementClient, plain_client: PlacementClient
+) -> None:
+    client.ensure_resource_class("CUSTOM_GPU")
+    stock = {"VCPU": {"total": 8, "allocation_ratio": 16.0}, "MEMORY_MB": {"total": 1024}}
+    more = {"CUSTOM_GPU": {"total": 2, "reserved": 1}}
+    for number in range(6):
+        own = ["HW_CPU_X86_VMX", f"CUSTOM_ZONE_{number % 2}"] if number else []
+        client.add_provider(a_uuid(), f"n{number}", stock | (more if number % 2 else {}), own)
+    first = client.candidates({"VCPU": 1}).uuids[0]
+    client.claim(a_uuid(), first, {"VCPU": 3, "MEMORY_MB": 100}, "project", "user")
+    client.change_traits(first, lambda there: there | {"HW_CPU_X86_AVX"})
+    for asked in ({}, {"limit": 2}, {"required": ["HW_CPU_X86_VMX"]}, {"in_tree": first}):
+        found = client.candidates({"VCPU": 1}, **asked)
+        plain = plain_client.candidates({"VCPU": 1}, **asked)
+        assert (found.uuids, found.traits) == (plain.uuids, plain.traits)
+        assert found.usages == plain.usages
+    assert found.usages["VCPU"] == Usage([128], [3])
+    client.set_inventory(first, {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 2**31 - 1}})
+    [memory] = client.candidates({"VCPU": 1}, in_tree=first).usages["MEMORY_MB"].capacity
+    assert memory == 2**31 - 1
+    client.set_inventory(first, {name: {"total": 1, "allocation_ratio": 3e38} for name in stock})
+    [memory] = client.candidates({"VCPU": 1}, in_tree=first).usages["MEMORY_MB"].capacity
+    assert memory == 2**62
+
+
 class Disturbing:
     """An adapter to placement that somebody else gets ahead of, so often."""
 

@@ -54,6 +54,37 @@ def test_a_step_of_the_clock_makes_no_host_silent() -> None:
     assert {host.silent_seconds for host in site.table.all(NOW)} == {61.0}
 
 
+def test_a_host_is_silent_since_its_agent_last_reported() -> None:
+    site = Site()
+
+    def silent() -> dict[str, float]:
+        return {host.name: host.silent_seconds for host in site.table.all(NOW)}
+
+    def beat(*names: str) -> None:
+        site.table.update(Heartbeat("w", NOW, names))
+
+    beat("d", "b")
+    site.seconds = 10.0
+    beat("a", "d")
+    assert silent() == {"a": 0.0, "b": 10.0, "c": 10.0}
+    site.seconds = 20.0
+    beat("c")
+    assert silent() == {"a": 10.0, "b": 20.0, "c": 0.0}
+    site.tell(1)
+    beat("b")
+    site.hear("d")
+    assert silent() == {"a": 10.0, "b": 0.0, "c": 0.0, "d": 0.0}
+    renamed = dataclasses.replace(a_host("e").facts, uuid=a_host("a").facts.uuid)
+    site.table.update(Heartbeat("w", NOW, (), (renamed,)))
+    assert silent()["e"] == float("inf")
+    site.seconds = 2 * REGISTERED_SECONDS
+    site.tell(2, hosts=())
+    assert silent() == {}
+    beat("a")
+    site.hear("a")
+    assert silent() == {"a": 0.0}
+
+
 def refusals(site: Site) -> dict[str, str | None]:
     """Asked of one host, and of all at once."""
     columns, request = site.table.all(NOW), a_request()

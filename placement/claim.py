@@ -30,6 +30,23 @@ class Claim:
     checked: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class RankedClaim:
+    """The same resources of any one of several providers, best first, for a new consumer."""
+
+    consumer_uuid: str
+    providers: Sequence[str]
+    resources: Mapping[str, int]
+    project_id: str
+    user_id: str
+
+    def on(self, provider_uuid: str) -> Claim:
+        """Return the claim on one of them."""
+        return Claim(
+            self.consumer_uuid, {provider_uuid: self.resources}, self.project_id, self.user_id
+        )
+
+
 class Held(NamedTuple):
     """A provider's inventory, locked, and what the consumers of the claims have of it."""
 
@@ -69,6 +86,20 @@ def check(wanted: Mapping[Line, Sequence[int]], held: Mapping[Line, Held]) -> No
         after = stock.used - freed + sum(amounts)
         if after > stock.capacity and after > stock.used:
             raise _refused(f"{where} The requested amount would exceed the capacity.", [line])
+
+
+def fits(claim: Claim, held: Mapping[Line, Held]) -> bool:
+    """Return whether a claim would pass `check`."""
+    wanted = {
+        (uuid, name): (amount,)
+        for uuid, resources in claim.allocations.items()
+        for name, amount in resources.items()
+    }
+    try:
+        check(wanted, held)
+    except InventoryRefused:
+        return False
+    return True
 
 
 def _refused(text: str, lines: Sequence[Line]) -> InventoryRefused:

@@ -20,6 +20,7 @@ from placement.messages import (
     Allocations,
     Candidates,
     Claimed,
+    First,
     NewClaim,
     NewProvider,
     Provider,
@@ -43,7 +44,7 @@ class PlacementClient:
 
     def __init__(self, adapter: ksa_adapter.Adapter) -> None:
         self._call = Transport(adapter).call
-        self._has_columns = True
+        self._is_ours = True
         """Until an answer shows that it is OpenStack's placement."""
 
     # --- providers ---
@@ -228,11 +229,11 @@ class PlacementClient:
         if limit is not None:
             query.append(("limit", str(limit)))
         asked = urlencode(query)
-        if self._has_columns:
+        if self._is_ours:
             try:
                 return messages.candidate_columns(self._call("GET", f"{_COLUMNS}?{asked}"))
             except NotFound:
-                self._has_columns = False
+                self._is_ours = False
         return messages.candidates(self._call("GET", f"/allocation_candidates?{asked}"))
 
     # --- claiming ---
@@ -266,6 +267,65 @@ class PlacementClient:
         raise GenerationConflict(
             "The provider is written to by too many at a time.", conflicts=ATTEMPTS
         )
+
+    def claim_first(
+        self,
+        consumer_uuid: str,
+        provider_uuids: Sequence[str],
+        resources: Resources,
+        project_id: str,
+        user_id: str,
+    ) -> First:
+        """Claim resources of the first of at most 100 providers that has room, for a consumer
+        without allocations.
+
+        May be repeated, and raises GenerationConflict, as `claim`. 1 request for a new consumer,
+        2 for a repeated one; where this is OpenStack's placement, a `claim` of each until one
+        succeeds.
+        """
+        body: dict[str, Any] = {
+            "providers": list(provider_uuids),
+            "resources": dict(resources),
+            "project_id": project_id,
+            "user_id": user_id,
+        }
+        try:
+            if self._is_ours:
+                try:
+                    path = f"{_ALL_ALLOCATIONS}/{consumer_uuid}"
+                    return First(self._call("PUT", path, body)["provider"])
+                except NotFound:
+                    self._is_ours = False
+            return self._claim_each(consumer_uuid, **body)
+        except GenerationConflict:
+            there = self.allocations_of(consumer_uuid).by_provider
+            for uuid in provider_uuids:
+                if there == {uuid: dict(resources)}:
+                    return First(uuid)
+            raise
+
+    def _claim_each(
+        self,
+        consumer_uuid: str,
+        providers: Sequence[str],
+        resources: Resources,
+        project_id: str,
+        user_id: str,
+    ) -> First:
+        """Claim one after the other; a provider that is written to by too many is passed over."""
+        conflicts = 0
+        for uuid in providers:
+            try:
+                claimed = self.claim(consumer_uuid, uuid, resources, project_id, user_id)
+            except GenerationConflict as error:
+                if "conflicts" not in error.details:
+                    raise
+                conflicts += error.details["conflicts"]
+                continue
+            conflicts += claimed.conflicts
+            if claimed.won:
+                return First(uuid, conflicts)
+        return First(None, conflicts)
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         """Claim resources for many consumers without allocations: all or none.

@@ -99,6 +99,16 @@ def candidate_columns(body: Mapping[str, Any]) -> Candidates:
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """The outcome of a claim on any of several providers, best first."""
+
+    provider: str | None
+    """The one that was claimed; None: none of them had room."""
+    conflicts: int = 0
+    """How often a claim was retried because a generation had changed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """The outcome of a claim; true for success."""
 

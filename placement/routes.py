@@ -13,7 +13,7 @@ from placement.resources.allocations import (
     ConsumerAllocations,
     ProviderAllocations,
 )
-from placement.resources.bulk import AllAllocations, NewProviders
+from placement.resources.bulk import AllAllocations, NewProviders, RankedClaims
 from placement.resources.candidates import AllocationCandidates, CandidateColumns
 from placement.resources.inventories import Inventories, Inventory
 from placement.resources.memberships import ProviderAggregates, ProviderTraits
@@ -42,6 +42,7 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/allocations": Allocations,
     "/allocations/{consumer_uuid}": ConsumerAllocations,
     "/micronova/allocations": AllAllocations,
+    "/micronova/allocations/{consumer_uuid}": RankedClaims,
     "/micronova/resource_providers": NewProviders,
     "/allocation_candidates": AllocationCandidates,
     "/micronova/allocation_candidates": CandidateColumns,

@@ -76,8 +76,8 @@ OPTIONS = [
         default=5,
         min=1,
         max=100,
-        help="Hosts that are tried to be claimed, best first, before the decision is repeated "
-        "once.",
+        help="Hosts that a claim names, best first: the first with room is claimed. Where none "
+        "has, the decision is repeated once.",
     ),
     cfg.IntOpt(
         "scores_kept",

@@ -9,9 +9,15 @@ from collections.abc import Iterator, Sequence
 from common.errors import Unavailable
 from common.messages.scheduling import Decision
 from common.metrics import table
-from scheduler.select import CHANGED, CLAIMED, NOT_TOGETHER, TAKEN
+from scheduler.select import CHANGED, CLAIMED, FULL, NOT_TOGETHER, TAKEN
 
-_RESULTS = {CLAIMED: "claimed", TAKEN: "taken", CHANGED: "changed", NOT_TOGETHER: "together"}
+_RESULTS = {
+    CLAIMED: "claimed",
+    TAKEN: "taken",
+    FULL: "full",
+    CHANGED: "changed",
+    NOT_TOGETHER: "together",
+}
 
 
 @contextlib.contextmanager

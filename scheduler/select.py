@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import itertools
+import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from oslo_config import cfg
@@ -30,11 +31,17 @@ LOG = logger(__name__)
 
 #: how often candidates are read when other requests took those of the last round
 _ROUNDS = 2
+#: with fewer places left for a server, the decisions of a process are made one at a time: each
+#: sees what those before it took
+_SCARCE = 32
+#: how long one waits for those before it
+_TURN_SECONDS = 5.0
 
 
 #: the result of an attempt to claim, as stored with the decision
 CLAIMED = "claimed"
 TAKEN = "taken by another"
+FULL = "had no room left"
 CHANGED = "changed by others each time"
 NOT_TOGETHER = "not to be had for all at once"
 
@@ -66,6 +73,8 @@ class Decider:
         self._outcomes = Outcomes(conf, filters)
         self._keep = max(self._outcomes.ranked, self._attempts)
         self._timer = timer
+        self._turn = threading.Lock()
+        self._is_scarce = False
 
     def decide(self, request: RequestSpec, alternates: tuple[Alternate, ...]) -> Decision:
         """Choose and claim a host: one of the alternates, else the best of new candidates.
@@ -96,9 +105,11 @@ class Decider:
         resources, each is decided on its own.
         """
         begun = self._timer()
-        hosts, choices = self._choices(requests)
-        chosen = [(request, choice) for request, choice in choices if choice.ranked]
-        if chosen and not self._claim_together(chosen):
+        with self._in_turn():
+            hosts, choices = self._choices(requests)
+            chosen = [(request, choice) for request, choice in choices if choice.ranked]
+            claimed = not chosen or self._claim_together(chosen)
+        if not claimed:
             tried = {one.server_uuid: choice.ranked[0].host for one, choice in chosen}
             return self._one_by_one(requests, tried)
         lost = self._lost([request for request, choice in choices if not choice.ranked])
@@ -192,28 +203,51 @@ class Decider:
             if not choose(hosts, request, self._filters, {}).ranked:
                 continue
             host = hosts.host(0)
-            if self._claim(request, host, claims):
+            if self._claim(request, [host], claims) is not None:
                 rest = alternates[position + 1 :]
                 return Decision(request.server_uuid, host.name, alternate.uuid, rest, 1)
         return None
 
     def _claim_best(self, request: RequestSpec, claims: list[dict[str, Any]]) -> Decision | None:
         """Claim the best host, or explain why there is none; None when all tried were taken."""
-        offered = self._beside(self._view.candidates(request))
-        choice = self._choose(offered, request)
+        with self._in_turn():
+            offered = self._beside(self._view.candidates(request))
+            choice = self._choose(offered, request)
+            if choice.ranked:
+                return self._claim_of(offered, choice, request, claims)
+        # Only now, to explain it: exhausted hosts are no candidates.
+        hosts = self._view.everything(wanted(request))
+        why = choose(hosts, request, self._filters, {}, keep=0)
+        if why.passed and not offered.whole:
+            offered = self._beside(self._view.candidates(request, wide=True))
+            choice = self._choose(offered, request)
         if not choice.ranked:
-            # Only now, to explain it: exhausted hosts are no candidates.
-            hosts = self._view.everything(wanted(request))
-            why = choose(hosts, request, self._filters, {}, keep=0)
-            if why.passed and not offered.whole:
-                offered = self._beside(self._view.candidates(request, wide=True))
-                choice = self._choose(offered, request)
-            if not choice.ranked:
-                return self._outcomes.nowhere(request, why, hosts)
-        for position, weighed in enumerate(itertools.islice(choice.ranked, self._attempts)):
-            if self._claim(request, weighed.host, claims):
-                return self._outcomes.won(request, choice, position, len(offered.hosts))
-        return None
+            return self._outcomes.nowhere(request, why, hosts)
+        return self._claim_of(offered, choice, request, claims)
+
+    def _claim_of(
+        self,
+        offered: Offered,
+        choice: Choice,
+        request: RequestSpec,
+        claims: list[dict[str, Any]],
+    ) -> Decision | None:
+        """Claim the best of the ranked hosts that still has room; None: none of them has."""
+        hosts = [weighed.host for weighed in choice.ranked[: self._attempts]]
+        position = self._claim(request, hosts, claims)
+        if position is None:
+            return None
+        return self._outcomes.won(request, choice, position, len(offered.hosts))
+
+    @contextlib.contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """Wait for the decisions of this process that are under way, while little room is left."""
+        has_turn = self._is_scarce and self._turn.acquire(timeout=_TURN_SECONDS)
+        try:
+            yield
+        finally:
+            if has_turn:
+                self._turn.release()
 
     def _beside(self, offered: Offered) -> Offered:
         """Add the other hosts if a weigher needs them: one more request for each class."""
@@ -223,19 +257,26 @@ class Decider:
         return dataclasses.replace(offered, hosts=offered.hosts.beside(whole))
 
     def _choose(self, offered: Offered, request: RequestSpec) -> Choice:
-        return choose(offered.hosts, request, self._filters, self._weighers, self._keep)
+        choice = choose(offered.hosts, request, self._filters, self._weighers, self._keep)
+        self._is_scarce = (
+            choice.passed < _SCARCE
+            and offered.hosts.places(choice.positions, wanted(request)) < _SCARCE
+        )
+        return choice
 
-    def _claim(self, request: RequestSpec, host: Host, claims: list[dict[str, Any]]) -> bool:
-        """Claim the host; return whether that succeeded.
+    def _claim(
+        self, request: RequestSpec, hosts: Sequence[Host], claims: list[dict[str, Any]]
+    ) -> int | None:
+        """Claim the first of the hosts that has room; return its position, None where none has.
 
         Raises Unavailable when the caller has given up waiting, so that nobody would own the
         claim, and when the server still has a claim of a decision that was given up so.
         """
         _check_time(request)
         try:
-            claimed = self._placement.claim(
+            claimed = self._placement.claim_first(
                 request.server_uuid,
-                host.facts.uuid,
+                [host.facts.uuid for host in hosts],
                 wanted(request),
                 request.project_id,
                 request.user_id,
@@ -243,12 +284,17 @@ class Decider:
         except GenerationConflict as error:
             if self._placement.allocations_of(request.server_uuid).by_provider:
                 raise Unavailable("The claim of an earlier decision is in the way.") from error
-            conflicts = error.details.get("conflicts", 1)
-            claims.append(_claim_entry(host, CHANGED, conflicts))
-            return False
-        result = CLAIMED if claimed.won else TAKEN
-        claims.append(_claim_entry(host, result, claimed.conflicts))
-        return claimed.won
+            claims.append(_claim_entry(hosts[0], CHANGED, 1))
+            return None
+        if claimed.provider is None:
+            # One claim that was lost, whatever the number of hosts that it named.
+            claims.append(_claim_entry(hosts[0], TAKEN, claimed.conflicts))
+            claims.extend(_claim_entry(host, FULL) for host in hosts[1:])
+            return None
+        position = [host.facts.uuid for host in hosts].index(claimed.provider)
+        claims.extend(_claim_entry(host, FULL) for host in hosts[:position])
+        claims.append(_claim_entry(hosts[position], CLAIMED, claimed.conflicts))
+        return position
 
 
 def _claim_entry(host: Host, result: str, conflicts: int = 0) -> dict[str, Any]:

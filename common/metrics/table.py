@@ -177,8 +177,8 @@ REFUSED_HOSTS = Counter(
 )
 CLAIMS = Counter(
     "micronova_scheduler_claims_total",
-    "Claims by their result: claimed, taken (by another request), changed (each time), together "
-    "(not to be had for all at once).",
+    "Claims by their result: claimed, taken (by another request), full (passed over in a claim), "
+    "changed (each time), together (not to be had for all at once).",
     ("result",),
 )
 CLAIM_CONFLICTS = Counter(

@@ -12,13 +12,13 @@ doesn't. None needs a transaction around it, so no lock is held while a process 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import orjson
 from sqlalchemy.engine import Connection
 
-from placement.claim import Claim
+from placement.claim import Claim, RankedClaim
 from placement.db import sequence
 from placement.db.prepared import Statement
 
@@ -32,23 +32,20 @@ VALUES ($1, $2, 0, currval(pg_get_serial_sequence('resource_providers', 'id')), 
 ON CONFLICT DO NOTHING RETURNING id
 """
 )
-_TAKE = Statement(
-    f"""
-WITH wanted AS (
-    SELECT * FROM json_to_recordset(CAST($1 AS json))
-        AS w (uuid varchar, name varchar, amount bigint) LIMIT CAST($7 AS integer)
-), locked AS MATERIALIZED (
-    SELECT i.provider_id, i.resource_class, w.amount,
-        w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0
-        AND i.used + w.amount <= trunc((i.total - i.reserved) * i.allocation_ratio) AS fits
-    FROM resource_providers p
-    JOIN inventories i ON i.provider_id = p.id
-    JOIN wanted w ON w.uuid = p.uuid AND w.name = i.resource_class
-    ORDER BY p.id, i.resource_class
-    FOR UPDATE OF p, i
-), consumer AS (
+_FITS = (
+    "w.amount BETWEEN i.min_unit AND i.max_unit AND w.amount % i.step_size = 0"
+    " AND i.used + w.amount <= trunc((i.total - i.reserved) * i.allocation_ratio)"
+)
+
+
+def _written_as(kind: str) -> str:
+    """Return the part of a claim that writes what is locked, if all of it fits.
+
+    $2 is the consumer, $3 its project, $4 its user, $6 the time, $7 the number of classes.
+    """
+    return f"""consumer AS (
     INSERT INTO consumers (uuid, generation, project_id, user_id, consumer_type, created_at)
-    SELECT $2, 1, $3, $4, CAST($5 AS varchar), CAST($6 AS bigint)
+    SELECT $2, 1, $3, $4, {kind}, CAST($6 AS bigint)
     WHERE (SELECT count(*) FROM locked WHERE fits) = CAST($7 AS integer)
     ON CONFLICT (uuid) DO NOTHING RETURNING uuid
 ), taken AS (
@@ -64,8 +61,51 @@ WITH wanted AS (
     INSERT INTO allocations (consumer_uuid, provider_id, resource_class, used, created_at)
     SELECT c.uuid, t.provider_id, t.resource_class, t.amount, CAST($6 AS bigint)
     FROM taken t CROSS JOIN consumer c RETURNING 1
-)
+)"""
+
+
+_TAKE = Statement(
+    f"""
+WITH wanted AS (
+    SELECT * FROM json_to_recordset(CAST($1 AS json))
+        AS w (uuid varchar, name varchar, amount bigint) LIMIT CAST($7 AS integer)
+), locked AS MATERIALIZED (
+    SELECT i.provider_id, i.resource_class, w.amount,
+        {_FITS} AS fits
+    FROM resource_providers p
+    JOIN inventories i ON i.provider_id = p.id
+    JOIN wanted w ON w.uuid = p.uuid AND w.name = i.resource_class
+    ORDER BY p.id, i.resource_class
+    FOR UPDATE OF p, i
+), {_written_as("CAST($5 AS varchar)")}
 SELECT (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
+"""
+)
+_TAKE_FIRST = Statement(
+    f"""
+WITH wanted AS (
+    SELECT * FROM json_to_recordset(CAST($1 AS json))
+        AS w (name varchar, amount bigint) LIMIT CAST($7 AS integer)
+), first AS MATERIALIZED (
+    SELECT p.id, p.uuid
+    FROM json_array_elements_text(CAST($5 AS json)) WITH ORDINALITY AS o (uuid, place)
+    JOIN resource_providers p ON p.uuid = o.uuid
+    WHERE (
+        SELECT count(*) FROM wanted w
+        JOIN inventories i ON i.provider_id = p.id AND i.resource_class = w.name
+        WHERE {_FITS}
+    ) = CAST($7 AS integer)
+    ORDER BY o.place LIMIT 1
+), locked AS MATERIALIZED (
+    SELECT i.provider_id, i.resource_class, w.amount, {_FITS} AS fits
+    FROM first
+    JOIN resource_providers p ON p.id = first.id
+    JOIN inventories i ON i.provider_id = p.id
+    JOIN wanted w ON w.name = i.resource_class
+    ORDER BY i.resource_class
+    FOR UPDATE OF p, i
+), {_written_as("CAST(NULL AS varchar)")}
+SELECT (SELECT uuid FROM first), (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
 """
 )
 
@@ -124,7 +164,16 @@ def create(connection: Connection, uuid: str, name: str) -> tuple[int, int] | No
 def suits(claim: Claim) -> bool:
     """Return whether the claim may be tried: its consumer is expected to be new."""
     amounts = [n for resources in claim.allocations.values() for n in resources.values()]
-    return claim.generation is None and bool(amounts) and max(amounts) < _TOO_LARGE
+    return claim.generation is None and _are_possible(amounts)
+
+
+def suits_first(claim: RankedClaim) -> bool:
+    """Return whether the ranked claim may be tried."""
+    return _are_possible(claim.resources.values())
+
+
+def _are_possible(amounts: Collection[int]) -> bool:
+    return bool(amounts) and max(amounts) < _TOO_LARGE
 
 
 def take(connection: Connection, claim: Claim) -> bool:
@@ -145,6 +194,26 @@ def take(connection: Connection, claim: Claim) -> bool:
         sequence.seconds(),
         len(wanted),
     )
+
+
+def take_first(connection: Connection, claim: RankedClaim) -> tuple[str | None, bool] | None:
+    """Write the claim on the first provider with room.
+
+    Return that provider (None: none has room) and whether the claim was written; None when the
+    database refused.
+    """
+    wanted = [{"name": name, "amount": amount} for name, amount in claim.resources.items()]
+    row = _TAKE_FIRST.row(
+        connection,
+        orjson.dumps(wanted).decode(),
+        claim.consumer_uuid,
+        claim.project_id,
+        claim.user_id,
+        orjson.dumps(list(claim.providers)).decode(),
+        sequence.seconds(),
+        len(wanted),
+    )
+    return (row[0] or None, bool(int(row[1]))) if row else None
 
 
 def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:

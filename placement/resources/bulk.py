@@ -1,4 +1,5 @@
-"""What the Placement API does not offer: many providers or consumers at once, and all of them."""
+"""What the Placement API does not offer: many providers or consumers at once, and all of them;
+a claim on any of several providers."""
 
 from __future__ import annotations
 
@@ -7,6 +8,9 @@ from typing import Any
 
 from sqlalchemy.exc import IntegrityError
 
+from common.errors import Invalid
+from common.ids import is_uuid
+from placement.claim import RankedClaim
 from placement.db import bulk, usages
 from placement.errors import ConcurrentUpdate
 from placement.operation import DONE, Answer, Call, Services, operation
@@ -69,3 +73,28 @@ class AllAllocations:
         """Delete the allocations of the consumers in `release`, of those that have any."""
         self.services.ledger.release_all(call.body()["release"])
         return DONE
+
+
+class RankedClaims:
+    """`/micronova/allocations/{consumer_uuid}`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("allocations:claim_first", body=allocation_schemas.RANKED)
+    def on_put(self, call: Call, consumer_uuid: str) -> Answer:
+        """Claim `resources` of the first of `providers` that has room, for a new consumer.
+
+        `provider` is that one, null where none of them has room.
+        """
+        if not is_uuid(consumer_uuid):
+            raise Invalid(f"Malformed consumer_uuid: {consumer_uuid}")
+        given = call.body()
+        claim = RankedClaim(
+            str(uuids.UUID(consumer_uuid)),
+            [str(uuids.UUID(one)) for one in given["providers"]],
+            given["resources"],
+            given["project_id"],
+            given["user_id"],
+        )
+        return Answer({"provider": self.services.ledger.take_first(claim)}, dated=False)

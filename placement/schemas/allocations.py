@@ -123,6 +123,27 @@ RELEASE: Versioned = {
         "release",
     )
 }
+MOST_RANKED = 100
+"""Providers of one ranked claim."""
+
+RANKED: Versioned = {
+    "1.0": closed(
+        {
+            "providers": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MOST_RANKED,
+                "items": uuid(),
+            },
+            "resources": _RESOURCES,
+            **_OWNER,
+        },
+        "providers",
+        "resources",
+        "project_id",
+        "user_id",
+    )
+}
 LIST_ALL: Versioned = {"1.0": closed({"marker": uuid()})}
 USAGES: Versioned = {
     "1.9": closed(_OWNER, "project_id"),

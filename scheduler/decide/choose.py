@@ -15,7 +15,7 @@ from scheduler.hosts import memberships
 from scheduler.hosts.columns import HostColumns, Mask
 from scheduler.hosts.host import Host
 from scheduler.hosts.host_states import Floats, tie_hash
-from scheduler.hosts.usage import Rows
+from scheduler.hosts.usage import NO_ROWS, Rows
 
 Filter = Callable[[Host, RequestSpec], str | None]
 Weigher = Callable[[Host, RequestSpec], float]
@@ -42,7 +42,13 @@ class Choice:
     ranked: tuple[Weighed, ...]
     """The best hosts that passed, up to the number asked for."""
     refused: Mapping[str, Refusals] = field(default_factory=dict)
-    passed: int = 0
+    positions: Rows = field(default_factory=lambda: NO_ROWS, compare=False)
+    """The hosts that passed."""
+
+    @property
+    def passed(self) -> int:
+        """How many hosts passed."""
+        return len(self.positions)
 
 
 def choose(
@@ -141,7 +147,7 @@ class Evaluation:
         """Return the choice for a request of this kind; see ``choose``."""
         passed = self.passed
         refused = self._refused() if len(passed) < len(self.columns) else {}
-        return Choice(tuple(self._ranked(passed, request, keep)), refused, len(passed))
+        return Choice(tuple(self._ranked(passed, request, keep)), refused, passed)
 
     def _refused(self) -> dict[str, Refusals]:
         counts = np.bincount(self._refused_by + 1, minlength=len(self._filters) + 1)[1:].tolist()

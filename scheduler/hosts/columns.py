@@ -129,6 +129,11 @@ class HostColumns:
         free, largest = self.free(resource_class), self.largest(resource_class)
         return np.maximum(np.minimum(free, largest), 0)
 
+    def places(self, positions: Rows, amounts: Mapping[str, int]) -> int:
+        """Return how many servers of these amounts some hosts have room for, all together."""
+        rooms = [self.free(name)[positions] // amount for name, amount in amounts.items()]
+        return int(np.maximum(np.minimum.reduce(rooms), 0).sum()) if rooms else 0
+
     def measure(self, measure: Measure) -> Floats:
         """Return a number of each host, computed from its facts."""
         return self._states.measures(measure)[self._rows]

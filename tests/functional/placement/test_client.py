@@ -217,6 +217,66 @@ def test_generation_conflicts_of_a_claim_are_tried_again_and_counted(
     assert (claimed.won, claimed.conflicts) == (False, 0)
 
 
+def some_hosts(client: PlacementClient, *vcpus: int) -> list[str]:
+    """Make providers with so many VCPUs."""
+    uuids = [a_uuid() for _ in vcpus]
+    for uuid, count in zip(uuids, vcpus, strict=True):
+        client.add_provider(uuid, uuid, {"VCPU": {"total": count}}, [])
+    return uuids
+
+
+def test_the_first_provider_with_room_is_claimed(
+    client: PlacementClient, plain_client: PlacementClient
+) -> None:
+    for one in (client, plain_client):
+        small, large, other = some_hosts(client, 1, 4, 4)
+        absent = [] if one is plain_client else [a_uuid()]
+
+        def claim(
+            consumer: str,
+            *providers: str,
+            vcpus: int = 2,
+            ask: PlacementClient = one,
+        ) -> str | None:
+            found = ask.claim_first(consumer, providers, {"VCPU": vcpus}, "project", "user")
+            return found.provider
+
+        first = a_uuid()
+        assert claim(first, *absent, small, large, other) == large
+        assert claim(first, small, large, other) == large, "a repeated claim"
+        held = client.allocations_of(first)
+        assert (held.by_provider, held.project_id, held.user_id) == (
+            {large: {"VCPU": 2}},
+            "project",
+            "user",
+        )
+        with pytest.raises(GenerationConflict):
+            claim(first, other)
+        assert claim(a_uuid(), other, large, vcpus=4) == other
+        late = a_uuid()
+        assert claim(late, small, large, other, vcpus=3) is None
+        assert client.allocations_of(late).generation is None
+        assert claim(late, small, large, other) == large
+        assert [client.provider_usages(uuid)["VCPU"] for uuid in (small, large, other)] == [
+            0,
+            4,
+            4,
+        ]
+    assert client.claim_first(a_uuid(), [small], {"CUSTOM_X": 1}, "p", "u").provider is None
+
+
+def test_a_provider_that_is_written_to_by_many_is_left_for_the_next(
+    client: PlacementClient, plain_client: PlacementClient
+) -> None:
+    one, other = some_hosts(client, 4, 4)
+    assert (
+        plain_client.claim_first(a_uuid(), [one], {"VCPU": 1}, "project", "user").provider == one
+    )
+    plain_client._call = Disturbing(plain_client, 7)
+    found = plain_client.claim_first(a_uuid(), [one, other], {"VCPU": 1}, "project", "user")
+    assert (found.provider, found.conflicts) == (other, 7)
+
+
 def test_two_consumers_exchange_what_they_hold(client: PlacementClient, provider: str) -> None:
     """Also where there is no room for both at once on either side."""
     other, server, migration = a_uuid(), a_uuid(), a_uuid()

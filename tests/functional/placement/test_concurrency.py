@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from placement.claim import RankedClaim
 from placement.db.engine import Database
 from placement.errors import ConcurrentUpdate, InventoryRefused
 from placement.ledger import Ledger
@@ -75,6 +76,18 @@ def own(ledger: Ledger, providers: list[str], number: int) -> Counter[str]:
     )
 
 
+def of_any(ledger: Ledger, providers: list[str], number: int) -> Counter[str]:
+    """Claim one VCPU of any provider, in an order of one's own."""
+    chance = random.Random(number)
+    found = (
+        ledger.take_first(
+            RankedClaim(a_uuid(), chance.sample(providers, 3), {"VCPU": 1}, "project", "user")
+        )
+        for _ in range(CLAIMS)
+    )
+    return Counter("granted" if one in providers else "refused" for one in found)
+
+
 def _run(url: str, work: Work, providers: list[str], number: int, said: Any) -> None:
     database = Database(url)
     said.put(work(Ledger(database), providers, number))
@@ -113,6 +126,16 @@ def test_one_provider_gives_exactly_what_it_has(
     counts = at_once(database_url, one_each, [one])
     assert counts == {"granted": room, "refused": too_many}
     assert used(api, one) == {"VCPU": room}
+    assert_books_balance(services.database)
+
+
+def test_any_provider_gives_exactly_what_it_has(
+    database_url: str, services: Services, api: Any
+) -> None:
+    providers = [a_provider(api, VCPU=2 * CLAIMS) for _ in range(3)]
+    counts = at_once(database_url, of_any, providers)
+    assert counts == {"granted": 6 * CLAIMS, "refused": 2 * CLAIMS}
+    assert [used(api, one) for one in providers] == [{"VCPU": 2 * CLAIMS}] * 3
     assert_books_balance(services.database)
 
 

@@ -86,4 +86,4 @@ def test_eight_schedulers_race_for_the_last_room(client: PlacementClient) -> Non
         assert decision.counts == {"resources": len(HOSTS)}
         assert client.allocations_of(decision.server_uuid).by_provider == {}
     results = {claim["result"] for decision in decisions for claim in decision.claims}
-    assert results <= {"claimed", "taken by another"}
+    assert results <= {"claimed", "taken by another", "had no room left"}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
 from common import clock, config, ids
 from common.messages.facts import Heartbeat
 from common.resources.aggregates import AllAggregates
-from placement.messages import Candidates, Claimed, Usage
+from placement.messages import Candidates, First, Usage
 from scheduler import config as scheduler_config
 from scheduler.hosts.reported import HostTable
 from scheduler.select import Decider
@@ -35,8 +35,8 @@ class Placement:
         room = Usage([64] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim(self, consumer: str, providers: Collection[str], *_: Any) -> Claimed:
-        return Claimed(True)
+    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+        return First(providers[0])
 
 
 class Cloud:

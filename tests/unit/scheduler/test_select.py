@@ -12,7 +12,7 @@ from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision
 from common.resources.server_groups import GroupFacts
-from placement.messages import Allocations, Candidates, Claimed, NewClaim, Usage
+from placement.messages import Allocations, Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weighers
 from scheduler.filters.resources import resources
@@ -34,6 +34,8 @@ class FakePlacement:
 
     def __init__(self) -> None:
         self.claims: list[str] = []
+        self.named: list[list[str]] = []
+        self.full: set[str] = set()
         self.together: list[list[str]] = []
         self.conflicts = 0
         self.retried = 0
@@ -46,12 +48,17 @@ class FakePlacement:
         room = Usage([9999] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:
+    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+        self.named.append(list(providers))
+        if self.there:
+            raise GenerationConflict
         if self.conflicts:
             self.conflicts -= 1
-            raise GenerationConflict(conflicts=5)
-        self.claims.append(provider)
-        return Claimed(True, self.retried)
+            return First(None, self.retried)
+        there = next((one for one in providers if one not in self.full), None)
+        if there is not None:
+            self.claims.append(there)
+        return First(there, self.retried)
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         if self.conflicts:
@@ -100,18 +107,42 @@ def test_who_asked_in_vain_gets_no_claim() -> None:
 
 def test_an_earlier_claim_in_the_way_is_no_lack_of_hosts() -> None:
     placement = FakePlacement()
-    placement.conflicts, placement.there = 9, {"uuid-pve9": {"VCPU": 1}}
+    placement.there = {"uuid-pve9": {"VCPU": 1}}
     with pytest.raises(Unavailable):
         decide(placement)
 
 
-def test_a_provider_that_is_written_to_by_many_is_left_for_the_next() -> None:
+def test_the_first_host_with_room_is_claimed() -> None:
+    placement = FakePlacement()
+    first = decide(placement).host
+    placement.full, placement.named = {f"uuid-{first}"}, []
+    decision = decide(placement)
+    assert placement.named == [[f"uuid-{first}", f"uuid-{decision.host}"]]
+    assert [(one["host"], one["result"]) for one in decision.claims] == [
+        (first, "had no room left"),
+        (decision.host, "claimed"),
+    ]
+    assert decision.alternates == ()
+
+
+def test_a_claim_that_no_host_has_room_for_counts_once() -> None:
     placement = FakePlacement()
     placement.conflicts = 1
-    decision = decide(placement)
-    first, second = decision.claims
-    assert (first["result"], first["generation_retries"]) == ("changed by others each time", 5)
-    assert (second["result"], second["generation_retries"]) == ("claimed", 0)
+    results = [claim["result"] for claim in decide(placement).claims]
+    assert results == ["taken by another", "had no room left", "claimed"]
+
+
+def test_a_claim_in_the_way_that_is_gone_is_tried_again() -> None:
+    class Passing(FakePlacement):
+        def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+            if not self.named:
+                self.named.append(list(providers))
+                raise GenerationConflict
+            return super().claim_first(consumer, providers)
+
+    placement = Passing()
+    results = [claim["result"] for claim in decide(placement).claims]
+    assert results == ["changed by others each time", "claimed"]
 
 
 def test_how_often_a_claim_was_repeated_is_reported() -> None:
@@ -137,7 +168,7 @@ def test_hosts_that_others_always_take_are_tried_again_later() -> None:
     placement.conflicts = 99
     with pytest.raises(Unavailable, match="Other requests took the room"):
         decide(placement)
-    placement.conflicts = len(HOSTS)
+    placement.conflicts = 1
     assert decide(placement).host in HOSTS
 
 

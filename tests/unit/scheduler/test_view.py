@@ -13,7 +13,7 @@ from common.messages.facts import Heartbeat
 from common.messages.scheduling import RequestSpec
 from common.resources.aggregates import AggregateFacts, AllAggregates
 from common.resources.server_groups import GroupFacts
-from placement.messages import Candidates, Claimed, NewClaim, Usage
+from placement.messages import Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.dry_run import DryRun
 from scheduler.filters.resources import resources
@@ -57,9 +57,9 @@ class Placement:
         room = Usage([64] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim(self, consumer: str, provider: str, *_: Any) -> Claimed:
-        self.claims.append(provider)
-        return Claimed(True)
+    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+        self.claims.append(providers[0])
+        return First(providers[0])
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         self.claims += [one.provider_uuid for one in claims]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,6 +15,14 @@ from placement.db.names import resource_classes, traits
 
 _P = schema.providers.c
 _INSERT = sa.insert(schema.providers).values(changed=sequence.NOW)
+#: nodes are alike: one statement for all that have the same
+_INSERT_TRAITS = sa.insert(schema.provider_traits).from_select(
+    ["provider_id", "trait"],
+    sa.select(_P.id, schema.traits.c.name).where(
+        _P.id.in_(sa.bindparam("providers", expanding=True)),
+        schema.traits.c.name.in_(sa.bindparam("names", expanding=True)),
+    ),
+)
 #: their inventories and traits are there from the beginning, as after a change
 _GENERATION = 1
 
@@ -49,9 +58,12 @@ def create(connection: Connection, given: Sequence[NewProvider]) -> list[str]:
     connection.execute(sa.update(schema.providers).where(mine).values(root_id=_P.id))
     ids = {row.uuid: row.id for row in connection.execute(sa.select(_P.id, _P.uuid).where(mine))}
     inventories.insert_all(connection, {ids[one.uuid]: one.inventories for one in new})
-    rows = [{"provider_id": ids[one.uuid], "trait": trait} for one in new for trait in one.traits]
-    if rows:
-        connection.execute(sa.insert(schema.provider_traits), rows)
+    alike: dict[frozenset[str], list[int]] = defaultdict(list)
+    for one in new:
+        alike[one.traits].append(ids[one.uuid])
+    for names, providers in alike.items():
+        if names:
+            connection.execute(_INSERT_TRAITS, {"providers": providers, "names": sorted(names)})
     return uuids
 
 

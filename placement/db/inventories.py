@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -189,23 +190,46 @@ def insert(connection: Connection, provider_id: int, wanted: Inventories) -> Non
 
 
 def insert_all(connection: Connection, wanted: Mapping[int, Inventories]) -> None:
-    """Insert inventories of providers, given by ID, as ``insert`` does, in one statement."""
+    """Insert inventories of providers, given by ID, as ``insert`` does.
+
+    One statement for each inventory that many of them have, and one for all others.
+    """
     now = sequence.seconds()
-    rows = [
-        {
-            "provider_id": provider_id,
-            "resource_class": name,
-            **{field: values[field] for field in FIELDS},
-            "used": 0,
-            "changed": 0,
-            "created_at": now,
-            "updated_at": now,
-        }
-        for provider_id, each in wanted.items()
-        for name, values in each.items()
-    ]
+    alike: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for provider_id, each in wanted.items():
+        for name, values in each.items():
+            alike[name, *(values[field] for field in FIELDS)].append(provider_id)
+    rows: list[dict[str, Any]] = []
+    for (name, *values), providers in alike.items():
+        row = {"resource_class": name, **dict(zip(FIELDS, values, strict=True)), "now": now}
+        if len(providers) < _MANY:
+            rows += [{**row, "provider_id": one} for one in providers]
+        else:
+            connection.execute(_INSERT_ALIKE, {**row, "providers": providers})
     if rows:
-        connection.execute(sa.insert(schema.inventories), rows)
+        connection.execute(_INSERT, rows)
+
+
+_MANY = 4
+"""From so many providers on a statement of their own is cheaper than a row each."""
+_VALUES = {
+    column.name: sa.bindparam(column.name, type_=column.type)
+    for column in (schema.inventories.c[name] for name in ("resource_class", *FIELDS))
+} | {
+    "used": sa.literal(0),
+    "changed": sa.literal(0),
+    "created_at": sa.bindparam("now", type_=sa.BigInteger),
+    "updated_at": sa.bindparam("now", type_=sa.BigInteger),
+}
+_INSERT = sa.insert(schema.inventories).values(
+    provider_id=sa.bindparam("provider_id", type_=sa.Integer), **_VALUES
+)
+_INSERT_ALIKE = sa.insert(schema.inventories).from_select(
+    ["provider_id", *_VALUES],
+    sa.select(schema.providers.c.id, *_VALUES.values()).where(
+        schema.providers.c.id.in_(sa.bindparam("providers", expanding=True))
+    ),
+)
 
 
 def _update(connection: Connection, provider_id: int, wanted: Inventories) -> None:

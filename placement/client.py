@@ -21,6 +21,7 @@ from placement.messages import (
     Candidates,
     Claimed,
     First,
+    Memberships,
     NewClaim,
     NewProvider,
     Provider,
@@ -117,6 +118,21 @@ class PlacementClient:
         except NotFound:
             return None
         return frozenset(answer["created"])
+
+    def memberships(self, uuids: Sequence[str]) -> dict[str, Memberships] | None:
+        """Return traits and aggregates of those of at most 500 providers that exist. 1 request.
+
+        None: this placement can't do that (OpenStack's).
+        """
+        body = {"resource_providers": list(uuids)}
+        try:
+            answer = self._call("POST", f"{_NEW_PROVIDERS}/memberships", body)
+        except NotFound:
+            return None
+        return {
+            uuid: Memberships(frozenset(one["traits"]), frozenset(one["aggregates"]))
+            for uuid, one in answer["resource_providers"].items()
+        }
 
     def set_inventory(self, uuid: str, inventories: Mapping[str, Mapping[str, Any]]) -> bool:
         """Replace the provider's inventories; return whether that changed anything.

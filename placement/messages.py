@@ -36,6 +36,13 @@ class Provider:
     generation: int
 
 
+class Memberships(NamedTuple):
+    """What a resource provider belongs to."""
+
+    traits: frozenset[str]
+    aggregates: frozenset[str]
+
+
 class NewProvider(NamedTuple):
     """A resource provider to be made, with all it has."""
 

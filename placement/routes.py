@@ -13,7 +13,7 @@ from placement.resources.allocations import (
     ConsumerAllocations,
     ProviderAllocations,
 )
-from placement.resources.bulk import AllAllocations, NewProviders, RankedClaims
+from placement.resources.bulk import AllAllocations, Memberships, NewProviders, RankedClaims
 from placement.resources.candidates import AllocationCandidates, CandidateColumns
 from placement.resources.inventories import Inventories, Inventory
 from placement.resources.memberships import ProviderAggregates, ProviderTraits
@@ -44,6 +44,7 @@ ROUTES: Mapping[str, Callable[[Services], object]] = {
     "/micronova/allocations": AllAllocations,
     "/micronova/allocations/{consumer_uuid}": RankedClaims,
     "/micronova/resource_providers": NewProviders,
+    "/micronova/resource_providers/memberships": Memberships,
     "/allocation_candidates": AllocationCandidates,
     "/micronova/allocation_candidates": CandidateColumns,
     "/traits": Traits,

@@ -18,7 +18,9 @@ _INSERT = sa.insert(schema.providers).values(changed=sequence.NOW)
 #: nodes are alike: one statement for all that have the same
 _INSERT_TRAITS = sa.insert(schema.provider_traits).from_select(
     ["provider_id", "trait"],
-    sa.select(_P.id, schema.traits.c.name).where(
+    sa.select(_P.id, schema.traits.c.name)
+    .join_from(schema.providers, schema.traits, sa.true())
+    .where(
         _P.id.in_(sa.bindparam("providers", expanding=True)),
         schema.traits.c.name.in_(sa.bindparam("names", expanding=True)),
     ),

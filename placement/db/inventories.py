@@ -200,12 +200,12 @@ def insert_all(connection: Connection, wanted: Mapping[int, Inventories]) -> Non
         for name, values in each.items():
             alike[name, *(values[field] for field in FIELDS)].append(provider_id)
     rows: list[dict[str, Any]] = []
-    for (name, *values), providers in alike.items():
+    for (name, *values), those in alike.items():
         row = {"resource_class": name, **dict(zip(FIELDS, values, strict=True)), "now": now}
-        if len(providers) < _MANY:
-            rows += [{**row, "provider_id": one} for one in providers]
+        if len(those) < _MANY:
+            rows += [{**row, "provider_id": one} for one in those]
         else:
-            connection.execute(_INSERT_ALIKE, {**row, "providers": providers})
+            connection.execute(_INSERT_ALIKE, {**row, "providers": those})
     if rows:
         connection.execute(_INSERT, rows)
 

@@ -20,6 +20,16 @@ _TRAITS_OF = sa.select(_T.trait).where(_T.provider_id == _PROVIDER)
 _AGGREGATES_OF = (
     sa.select(_G.aggregate_uuid).where(_G.provider_id == _PROVIDER).order_by(_G.aggregate_uuid)
 )
+_UUID = schema.providers.c.uuid
+_AMONG = _UUID.in_(sa.bindparam("uuids", expanding=True))
+_EXISTING = sa.select(_UUID).where(_AMONG)
+_OF_MANY = tuple(
+    sa.select(_UUID, column)
+    .join_from(schema.providers, column.table, column.table.c.provider_id == schema.providers.c.id)
+    .where(_AMONG)
+    .order_by(column)
+    for column in (_T.trait, _G.aggregate_uuid)
+)
 _INSERT_ALL = {
     column.name: sa.text(
         f"INSERT INTO {column.table.name} (provider_id, {column.name})"
@@ -110,6 +120,21 @@ def _replace(
 def aggregates(connection: Connection, provider_id: int) -> list[str]:
     """Return the UUIDs of the aggregates a provider is in."""
     return list(connection.scalars(_AGGREGATES_OF, {"provider": provider_id}))
+
+
+def of_many(
+    connection: Connection, uuids: Iterable[str]
+) -> dict[str, tuple[list[str], list[str]]]:
+    """Return {provider: (traits, aggregates)} of those providers that exist. Three statements."""
+    given = {"uuids": list(uuids)}
+    found: dict[str, tuple[list[str], list[str]]] = {
+        uuid: ([], []) for uuid in connection.scalars(_EXISTING, given)
+    }
+    for number, query in enumerate(_OF_MANY):
+        for uuid, name in connection.execute(query, given):
+            if uuid in found:
+                found[uuid][number].append(name)
+    return found
 
 
 def put_aggregates(

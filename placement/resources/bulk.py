@@ -11,11 +11,12 @@ from sqlalchemy.exc import IntegrityError
 from common.errors import Invalid
 from common.ids import is_uuid
 from placement.claim import RankedClaim
-from placement.db import bulk, usages
+from placement.db import bulk, memberships, usages
 from placement.errors import ConcurrentUpdate
 from placement.operation import DONE, Answer, Call, Services, operation
 from placement.resources.inventories import complete, require_capacity
 from placement.schemas import allocations as allocation_schemas
+from placement.schemas import memberships as membership_schemas
 from placement.schemas import providers as provider_schemas
 
 
@@ -45,6 +46,28 @@ def _provider(call: Call, given: dict[str, Any]) -> bulk.NewProvider:
     for name, values in inventories.items():
         require_capacity(call, uuid, name, values)
     return bulk.NewProvider(uuid, given["name"], inventories, frozenset(given["traits"]))
+
+
+class Memberships:
+    """`/micronova/resource_providers/memberships`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+
+    @operation("resource_providers:list_memberships", body=membership_schemas.MANY)
+    def on_post(self, call: Call) -> Answer:
+        """Show traits and aggregates of `resource_providers`, of those that exist."""
+        given = [str(uuids.UUID(one)) for one in call.body()["resource_providers"]]
+        found = self.services.database.read(lambda c: memberships.of_many(c, given))
+        return Answer(
+            {
+                "resource_providers": {
+                    uuid: {"traits": traits, "aggregates": aggregates}
+                    for uuid, (traits, aggregates) in found.items()
+                }
+            },
+            dated=False,
+        )
 
 
 class AllAllocations:

@@ -14,6 +14,22 @@ AGGREGATES: Versioned = {
         {"aggregates": _UUIDS} | _GENERATION, "aggregates", "resource_provider_generation"
     ),
 }
+MOST = 500
+"""Providers whose traits and aggregates one request reads."""
+
+MANY: Versioned = {
+    "1.0": closed(
+        {
+            "resource_providers": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": MOST,
+                "items": uuid(),
+            }
+        },
+        "resource_providers",
+    )
+}
 TRAITS: Versioned = {
     "1.6": closed(
         {"traits": {"type": "array", "items": text()}} | _GENERATION,

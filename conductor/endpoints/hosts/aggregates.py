@@ -22,6 +22,7 @@ from conductor.store.hosts import registry
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
 from db.reads.hosts import aggregates as reads
+from placement.messages import Memberships
 
 LOG = logger(__name__)
 
@@ -34,7 +35,7 @@ RETRY_SECONDS = 10.0
 #: the periodic task that updates placement
 PLACEMENT = "tell_placement"
 #: hosts that are sent to placement at a time
-_AT_ONCE = 100
+_AT_ONCE = 500
 
 
 class AggregateEndpoint:
@@ -158,10 +159,29 @@ class Notifier:
 
     def update_placement(self) -> bool:
         """Send placement all hosts in its outbox; return whether it has taken everything."""
-        with self._cloud.store.read() as connection:
-            pending = placement_outbox.pending(connection, _AT_ONCE)
-        complete = len(pending) < _AT_ONCE
-        for one in pending:
+        while True:
+            with self._cloud.store.read() as connection:
+                pending = placement_outbox.pending(connection, _AT_ONCE)
+            if not self._send(pending):
+                return False
+            if len(pending) < _AT_ONCE:
+                return True
+
+    def _send(self, pending: Sequence[placement_outbox.Pending]) -> bool:
+        """Send placement these hosts; return whether it has taken all of them.
+
+        Those that are in placement as they are to be, as most new hosts, take no request.
+        """
+        try:
+            known = self._cloud.placement.memberships([one.provider_uuid for one in pending])
+        except MicronovaError as error:
+            LOG.warning("Placement can't be updated: %s", error.message)
+            return not pending
+        done = [one for one in pending if _is_as_wanted(one, (known or {}).get(one.provider_uuid))]
+        if done:
+            self._cloud.store.run(lambda c: placement_outbox.remove_all(c, done))
+        complete = True
+        for one in (one for one in pending if one not in done):
             try:
                 if not self._update_provider(one):
                     complete = False
@@ -172,9 +192,7 @@ class Notifier:
                 )
                 return False
             self._cloud.store.run(
-                lambda c, one=one: placement_outbox.remove(  # type: ignore[misc]
-                    c, one.provider_uuid, one.host, one.version
-                )
+                lambda c, one=one: placement_outbox.remove(c, one)  # type: ignore[misc]
             )
         return complete
 
@@ -217,3 +235,13 @@ class Notifier:
         except Exception:
             LOG.exception("The aggregates could not be sent to placement; trying again later.")
         return PUBLISH_SECONDS if complete else RETRY_SECONDS
+
+
+def _is_as_wanted(one: placement_outbox.Pending, there: Memberships | None) -> bool:
+    """Return whether placement has a host's aggregates and trait as they are to be."""
+    return (
+        there is not None
+        and one.disabled is not None
+        and there.aggregates == frozenset(one.uuids)
+        and (DISABLED_TRAIT in there.traits) == one.disabled
+    )

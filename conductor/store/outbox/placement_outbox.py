@@ -51,12 +51,17 @@ def add(connection: sa.Connection, names: Sequence[str], version: int) -> None:
     found = connection.execute(
         sa.select(hosts.c.uuid, hosts.c.host).where(hosts.c.host.in_(names))
     ).all()
-    for row in found:
-        mark(connection, row.uuid, row.host, version)
+    there = aggregate_mirrors.c.provider_uuid.in_([row.uuid for row in found])
+    connection.execute(aggregate_mirrors.delete().where(there))
+    if found:
+        connection.execute(
+            aggregate_mirrors.insert(),
+            [{"provider_uuid": row.uuid, "host": row.host, "version": version} for row in found],
+        )
 
 
 def mark(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Put one provider into the outbox; no two entries have the same version."""
+    """Put one provider into the outbox."""
     mine = aggregate_mirrors.c.provider_uuid == provider_uuid
     values = {"host": host, "version": version}
     if connection.execute(aggregate_mirrors.update().where(mine).values(values)).rowcount == 0:
@@ -83,20 +88,6 @@ def worker_of(connection: sa.Connection, provider_uuid: str, host: str) -> str |
     return connection.execute(query).scalar()
 
 
-def remove(connection: sa.Connection, provider_uuid: str, host: str, version: int) -> None:
-    """Remove a provider from the outbox: placement has its aggregates as of this version.
-
-    If it has since been changed, or sent by another conductor, an older state may have been sent
-    last: then it remains in the outbox.
-    """
-    mine = aggregate_mirrors.c.provider_uuid == provider_uuid
-    done = connection.execute(
-        aggregate_mirrors.delete().where(mine, aggregate_mirrors.c.version == version)
-    )
-    if done.rowcount == 0:
-        mark(connection, provider_uuid, host, begin(connection))
-
-
 @dataclass(frozen=True)
 class Pending:
     """What placement must get of one provider."""
@@ -108,6 +99,36 @@ class Pending:
     """Its aggregates."""
     disabled: bool | None
     """None: it is no compute host's any more."""
+
+
+def remove(connection: sa.Connection, one: Pending) -> None:
+    """Remove a provider from the outbox: placement has been sent its aggregates as of its version.
+
+    If it has since been changed, or sent by another conductor, an older state may have been sent
+    last: then it remains in the outbox.
+    """
+    if not remove_all(connection, [one]):
+        mark(connection, one.provider_uuid, one.host, begin(connection))
+
+
+def remove_all(connection: sa.Connection, sent: Sequence[Pending]) -> int:
+    """Remove providers from the outbox that have the version that placement has.
+
+    Return how many these are. Those that were changed since remain.
+    """
+    # Hosts that were reported together have one version.
+    by_version: dict[int, list[str]] = {}
+    for one in sent:
+        by_version.setdefault(one.version, []).append(one.provider_uuid)
+    columns = aggregate_mirrors.c
+    return sum(
+        connection.execute(
+            aggregate_mirrors.delete().where(
+                columns.version == version, columns.provider_uuid.in_(uuids)
+            )
+        ).rowcount
+        for version, uuids in by_version.items()
+    )
 
 
 def pending(connection: sa.Connection, limit: int) -> list[Pending]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers
 from conductor.store.hosts import aggregates, registry
+from conductor.store.outbox import placement_outbox
 from conductor.store.transactions import Store
 from db import engine, schema
 from db.reads.hosts import aggregates as reads
+from placement.messages import Memberships
 from tests.functional.conductor.harness import IMAGE, World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 
@@ -38,10 +40,25 @@ class Placement:
         self.down = False
         self.traits: set[tuple[str, str]] = set()
         self.used: set[str] = set()
+        self.looks = self.writes = 0
         self.meanwhile: Callable[[], None] = lambda: None
         """Done while a request is on its way."""
 
+    def memberships(self, uuids: Sequence[str]) -> dict[str, Memberships]:
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        self.looks += 1
+        return {
+            uuid: Memberships(
+                frozenset(trait for one, trait in self.traits if one == uuid),
+                frozenset(self.there.get(uuid, ())),
+            )
+            for uuid in uuids
+            if uuid in self.known
+        }
+
     def set_aggregates(self, uuid: str, uuids: list[str]) -> None:
+        self.writes += 1
         if self.down:
             raise Unavailable("Placement can't be reached.")
         if uuid not in self.known:
@@ -177,6 +194,25 @@ def test_placement_is_informed_in_the_end(site: Site) -> None:
     site.remove(one, "pve1")
     site.notifier.update_placement()
     assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
+
+
+def test_hosts_that_placement_has_as_they_are_to_be_take_one_request(site: Site) -> None:
+    number = site.create("a")
+    site.add(number, "pve1")
+    assert site.notifier.update_placement()
+
+    def reported(connection: sa.Connection) -> None:
+        version = placement_outbox.begin(connection)
+        placement_outbox.add(connection, ["pve1", "pve2"], version)
+
+    site.store.run(reported)
+    site.store.run(reported)
+    site.placement.looks = site.placement.writes = 0
+    assert site.notifier.update_placement()
+    assert (site.placement.looks, site.placement.writes, site.untold()) == (1, 0, 0)
+    site.remove(number, "pve1")
+    assert site.notifier.update_placement()
+    assert (site.placement.looks, site.placement.writes, site.untold()) == (2, 1, 0)
 
 
 def test_a_change_while_placement_is_informed_is_reported_too(site: Site) -> None:

@@ -21,7 +21,7 @@ from common.errors import (
 )
 from placement.app import make_app
 from placement.client import PlacementClient
-from placement.messages import Allocations, NewProvider, Replacement, Usage
+from placement.messages import Allocations, Memberships, NewProvider, Replacement, Usage
 from placement.operation import Services
 from tests.fixtures.auth import header_auth
 from tests.functional.placement.builders import a_uuid
@@ -139,6 +139,21 @@ def test_what_is_so_already_is_not_written(client: PlacementClient, provider: st
         client.add_trait(provider, "NO_SUCH_TRAIT")
     with pytest.raises(NotFound):
         client.set_inventory(a_uuid(), INVENTORY)
+
+
+def test_memberships_of_many_are_read_at_once(
+    client: PlacementClient, plain_client: PlacementClient
+) -> None:
+    one, two = a_uuid(), a_uuid()
+    client.add_provider(one, one, INVENTORY, ["HW_CPU_X86_VMX", "CUSTOM_A"])
+    client.add_provider(two, two, INVENTORY, [])
+    aggregate = a_uuid()
+    client.set_aggregates(two, [aggregate])
+    assert client.memberships([one, two, a_uuid()]) == {
+        one: Memberships(frozenset({"HW_CPU_X86_VMX", "CUSTOM_A"}), frozenset()),
+        two: Memberships(frozenset(), frozenset({aggregate})),
+    }
+    assert plain_client.memberships([one]) is None
 
 
 def test_candidates(client: PlacementClient, provider: str) -> None:

@@ -43,6 +43,7 @@ class Benchmark:
         return self.named or self.module
 
 
+_FEW_DECISIONS = ("--hosts", "20", "--decisions", "2", "--schedulers", "1")
 _FEW = ("--single", "1", "--many", "2", "--listed", "2", "--warm", "0", "--hosts", "2")
 
 #: programs that print figures; the soak and hostile requests look for leaks, and have commands of
@@ -53,9 +54,10 @@ BENCHMARKS = (
         "cloud", ("--cloud", "distributed"), ("--cloud", "distributed", *_FEW), "cloud_distributed"
     ),
     Benchmark("actions", short=("--hosts", "2", "--servers", "1")),
-    Benchmark("growth", short=("--hosts", "2", "--servers", "2", "--idle-seconds", "1")),
+    Benchmark("growth", short=("--short",)),
     Benchmark("scheduler", short=("--hosts", "50", "--times", "1", "--batch", "2")),
     Benchmark("decisions", short=("--hosts", "10", "--decisions", "2", "--schedulers", "2")),
+    Benchmark("decisions", ("--hosts", "10000"), _FEW_DECISIONS, "decisions_10000"),
     Benchmark("placement", short=("--rounds", "2")),
     Benchmark("migrations", short=("--rows", "2000", "--runs", "1")),
     Benchmark("ports", short=("--ports", "8", "--runs", "1")),

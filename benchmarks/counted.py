@@ -18,7 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-COUNTERS = ("cloud_statements", "placement_statements", "placement_requests", "bus_messages")
+COUNTERS = (
+    "cloud_statements",
+    "placement_statements",
+    "placement_requests",
+    "bus_messages",
+    "proxmox_requests",
+)
 _FILE = "MICRONOVA_BENCHMARK_COUNTERS"
 _CLOUD = "launcher.embedded.cloud"
 _NUMBER = struct.Struct("=Q")
@@ -54,6 +60,7 @@ def install(counters: Counters) -> None:
     import sqlalchemy as sa
 
     from common.rpc.localbus import LocalDriver
+    from compute.hypervisor.proxmox.api.client import Client
     from launcher.embedded.inprocess import WsgiAdapter
 
     def statement(connection: Any, *_: Any) -> None:
@@ -63,18 +70,19 @@ def install(counters: Counters) -> None:
     sa.event.listen(sa.Engine, "before_cursor_execute", statement)
     _wrap(WsgiAdapter, lambda: counters.add("placement_requests"))
     _wrap(LocalDriver, lambda: counters.add("bus_messages"))
+    _wrap(Client, lambda: counters.add("proxmox_requests"), "_ask")
 
 
-def _wrap(kind: Any, count: Callable[[], None]) -> None:
-    """Call `count` for each `send` of a class."""
-    send = kind.send
+def _wrap(kind: Any, count: Callable[[], None], method: str = "send") -> None:
+    """Call `count` for each call of a class's method."""
+    send = getattr(kind, method)
 
     @functools.wraps(send)
     def counted(*arguments: Any, **keywords: Any) -> Any:
         count()
         return send(*arguments, **keywords)
 
-    kind.send = counted
+    setattr(kind, method, counted)
 
 
 def _cloud(arguments: list[str]) -> int:

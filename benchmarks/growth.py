@@ -4,13 +4,21 @@ It starts an embedded cloud of N hosts without a hypervisor, creates S servers t
 and measures:
 
 - publishing hosts to placement, from the first to the last,
+- the CPU of a create,
 - the share of one core, statements, requests and messages of an idle cloud,
 - memory (PSS) of the processes,
 - one audit: its time, CPU and requests to placement,
+- the size of the databases, and of the indexes in them,
 - deleting all the servers.
 
+For each number of hosts it also starts a scheduler and placement as processes of their own, on
+PostgreSQL and RabbitMQ, and measures a decision end to end and the memory of both; and an embedded
+cloud with simulated clusters of at most 32 nodes each, at most 64 nodes in all, and measures the
+requests that an idle cloud makes to Proxmox VE, by minute and cluster.
+
 CPU seconds are of our processes, without Keystone and the client. Wall times depend on the other
-load of the machine, which `load` shows. The exit code is 1 where a bound is passed.
+load of the machine, which `load` shows. The exit code is 1 where a bound is passed. The default is
+the whole matrix, which takes about two hours; ``--short`` runs its smallest corner.
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import platform
 import signal
@@ -36,7 +45,7 @@ from typing import Any, TypeVar
 import openstack.config
 import openstack.connection
 
-from benchmarks import cloud
+from benchmarks import cloud, decisions
 from benchmarks.cloud import Client
 from benchmarks.counted import Counters
 from benchmarks.processes import memory_mib, own_cpu_seconds
@@ -48,16 +57,22 @@ Size = TypeVar("Size")
 
 PER_REQUEST = 500
 """Servers of one create."""
+HOLDS = 200
+"""Servers that a host without a hypervisor has room for."""
+NODES_PER_CLUSTER = 32
+"""Proxmox VE's practical limit."""
+SIMULATED_CLUSTERS = 2
+DECISIONS = 100
 
 WAIT_SECONDS = 3600
 STOP_SECONDS = 120
 AUDIT_INTERVAL_SECONDS = 300
 """The default of [conductor] audit_interval_seconds: what one audit adds to standing still."""
 
-IDLE_PERCENT = {(100, 1000): 3.0, (1000, 5000): 6.0}
+IDLE_PERCENT = {(1000, 5000): 3.0, (10_000, 10_000): 4.0}
 """{(hosts, servers): share of one core at rest, audits included}; smaller clouds are bounded by
 the next larger size."""
-PLACEMENT_SECONDS = {1000: 5.0, 10_000: 60.0}
+PLACEMENT_SECONDS = {1000: 1.0, 10_000: 5.0}
 """{hosts: seconds from the first one in placement to the last}."""
 DELETE_SECONDS = {5000: 60.0}
 """{servers: seconds until the last one is gone}."""
@@ -66,6 +81,13 @@ _OFFERING = """
     SELECT count(*) FROM resource_providers AS p
     WHERE EXISTS (SELECT 1 FROM inventories WHERE provider_id = p.id)
       AND EXISTS (SELECT 1 FROM provider_traits WHERE provider_id = p.id)
+"""
+
+
+#: bytes of tables and of indexes
+_PAGES = """
+    SELECT coalesce(m.type, 'table') AS kind, sum(s.pgsize)
+    FROM dbstat AS s LEFT JOIN sqlite_master AS m ON m.name = s.name GROUP BY kind
 """
 
 
@@ -98,13 +120,17 @@ class Meter:
 
 
 @contextlib.contextmanager
-def running(folder: Path, hosts: int) -> Iterator[Running]:
-    """Run an embedded cloud without a hypervisor until the block ends."""
+def running(folder: Path, hosts: int, clusters: int = 0) -> Iterator[Running]:
+    """Run an embedded cloud until the block ends: without a hypervisor, or of so many simulated
+    clusters."""
     counters = Counters(folder / "counters", create=True)
     state = folder / "state"
     command = [sys.executable, "-m", "benchmarks.counted", str(folder / "counters"), "up"]
-    command += ["--state-dir", str(state), "--port", "0", "--driver", null.DRIVER]
-    command += ["--nodes", str(hosts)]
+    command += ["--state-dir", str(state), "--port", "0"]
+    if clusters:
+        command += ["--nodes", str(hosts // clusters), "--clusters", str(clusters)]
+    else:
+        command += ["--driver", null.DRIVER, "--nodes", str(hosts)]
     began = time.monotonic()
     with subprocess.Popen(
         command,
@@ -239,7 +265,9 @@ def create(found: Running, servers: int) -> dict[str, Any]:
         number = min(PER_REQUEST, servers - start)
         client.create(f"grown-{start}", number)
         cloud.wait(lambda: not client.exist("BUILD"), 0.5, WAIT_SECONDS)
-    return {"active": len(client.servers("ACTIVE")), **meter.read()}
+    used = meter.read()
+    cpu = round(used["cpu_seconds"] / servers * 1000, 2)
+    return {"active": len(client.servers("ACTIVE")), "cpu_ms_each": cpu, **used}
 
 
 def delete(found: Running) -> dict[str, Any]:
@@ -276,9 +304,47 @@ def measure(folder: Path, hosts: int, servers: int, idle_seconds: float) -> dict
         with_audits = round(quiet["percent_of_a_core"] + audits, 2)
         keep("idle", {**quiet, "percent_with_audits": with_audits})
         keep("pss_mib", memory_mib(cloud_.site.processes()))
+        keep("databases", databases(folder / "state"))
         if servers:
             keep("delete", delete(cloud_))
     return found
+
+
+def databases(state: Path) -> dict[str, dict[str, float]]:
+    """Return MiB of each database of an embedded cloud, and of that the indexes."""
+    found = {}
+    for name in ("cloud", "placement"):
+        path = state / f"{name}.sqlite"
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            rows = database.execute(_PAGES).fetchall()
+        sizes = {kind: round(size / 2**20, 2) for kind, size in rows}
+        found[name] = {
+            "mib": round(sum(sizes.values()), 2),
+            "indexes_mib": sizes.get("index", 0.0),
+        }
+    return found
+
+
+def decision(hosts: int, count: int) -> dict[str, Any]:
+    """Measure decisions by a scheduler and a placement of their own; return time, CPU, memory."""
+    with decisions.schedulers(hosts, 1) as (made, client):
+        found = decisions.one_by_one(made, client, count)
+        return found | {"memory_mib": made.memory_mib()}
+
+
+def proxmox(folder: Path, hosts: int, seconds: float) -> dict[str, Any]:
+    """Count the requests that an idle cloud makes to its simulated clusters."""
+    clusters = min(math.ceil(hosts / NODES_PER_CLUSTER), SIMULATED_CLUSTERS)
+    nodes = min(hosts // clusters, NODES_PER_CLUSTER)
+    with running(folder, nodes * clusters, clusters) as cloud_:
+        quiet = idle(cloud_, seconds)
+    per_minute = quiet["proxmox_requests_per_second"] * 60 / clusters
+    return {
+        "clusters": clusters,
+        "nodes_of_each": nodes,
+        "requests_per_minute_and_cluster": round(per_minute, 1),
+        "percent_of_a_core": quiet["percent_of_a_core"],
+    }
 
 
 def passed(found: dict[str, Any]) -> list[str]:
@@ -313,26 +379,44 @@ def _bound(bounds: Mapping[Size, float], holds: Callable[[Size], bool]) -> float
 def main(arguments: list[str] | None = None) -> int:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(prog="benchmarks.growth", description=__doc__.split("\n")[0])
-    parser.add_argument("--hosts", type=int, nargs="+", default=[3, 100, 1000])
-    parser.add_argument("--servers", type=int, nargs="+", default=[0, 1000, 5000])
+    parser.add_argument("--hosts", type=int, nargs="+", default=[10, 100, 1000, 10_000])
+    parser.add_argument("--servers", type=int, nargs="+", default=[0, 1000, 10_000])
     parser.add_argument("--idle-seconds", type=float, default=60)
+    parser.add_argument("--decisions", type=int, default=DECISIONS)
+    parser.add_argument("--short", action="store_true", help="2 hosts with 0 and 2 servers")
     given = parser.parse_args(arguments)
-    sizes = [(hosts, servers) for hosts in given.hosts for servers in given.servers]
-    found = []
-    for hosts, servers in sizes:
-        with tempfile.TemporaryDirectory(prefix="micronova-growth-") as name:
-            found.append(measure(Path(name), hosts, servers, given.idle_seconds))
-            found[-1]["load"] = round(os.getloadavg()[0], 1)
-    beyond = [line for one in found for line in passed(one)]
-    report = {
+    if given.short:
+        given.hosts, given.servers, given.idle_seconds, given.decisions = [2], [0, 2], 1.0, 2
+    report: dict[str, Any] = {
         "python": platform.python_version(),
         "cores": os.cpu_count(),
-        "sizes": found,
-        "passed_bounds": beyond,
+        "decisions": {},
+        "proxmox": {},
+        "sizes": [],
+        "no_room": [],
+        "passed_bounds": [],
     }
+    for hosts in given.hosts:
+        report["decisions"][hosts] = decision(hosts, given.decisions)
+        with _folder() as folder:
+            report["proxmox"][hosts] = proxmox(folder, hosts, given.idle_seconds)
+        for servers in given.servers:
+            if servers > hosts * HOLDS:
+                report["no_room"].append({"hosts": hosts, "servers": servers})
+                continue
+            with _folder() as folder:
+                one = measure(folder, hosts, servers, given.idle_seconds)
+            report["sizes"].append({**one, "load": round(os.getloadavg()[0], 1)})
+            report["passed_bounds"] += passed(one)
     json.dump(report, sys.stdout, indent=2)
     sys.stdout.write("\n")
-    return 1 if beyond else 0
+    return 1 if report["passed_bounds"] else 0
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="micronova-growth-") as name:
+        yield Path(name)
 
 
 if __name__ == "__main__":

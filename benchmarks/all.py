@@ -59,6 +59,7 @@ BENCHMARKS = (
     Benchmark("decisions", short=("--hosts", "10", "--decisions", "2", "--schedulers", "2")),
     Benchmark("decisions", ("--hosts", "10000"), _FEW_DECISIONS, "decisions_10000"),
     Benchmark("placement", short=("--rounds", "2")),
+    Benchmark("history", short=("--rows", "100", "--servers", "1")),
     Benchmark("migrations", short=("--rows", "2000", "--runs", "1")),
     Benchmark("ports", short=("--ports", "8", "--runs", "1")),
     Benchmark("volumes", short=("--hosts", "2", "--volumes", "2")),

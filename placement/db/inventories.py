@@ -200,8 +200,8 @@ def insert_all(connection: Connection, wanted: Mapping[int, Inventories]) -> Non
         for name, values in each.items():
             alike[name, *(values[field] for field in FIELDS)].append(provider_id)
     rows: list[dict[str, Any]] = []
-    for (name, *values), those in alike.items():
-        row = {"resource_class": name, **dict(zip(FIELDS, values, strict=True)), "now": now}
+    for (name, *numbers), those in alike.items():
+        row = {"resource_class": name, **dict(zip(FIELDS, numbers, strict=True)), "now": now}
         if len(those) < _MANY:
             rows += [{**row, "provider_id": one} for one in those]
         else:

@@ -172,11 +172,13 @@ class Notifier:
 
         Those that are in placement as they are to be, as most new hosts, take no request.
         """
+        if not pending:
+            return True
         try:
             known = self._cloud.placement.memberships([one.provider_uuid for one in pending])
         except MicronovaError as error:
             LOG.warning("Placement can't be updated: %s", error.message)
-            return not pending
+            return False
         done = [one for one in pending if _is_as_wanted(one, (known or {}).get(one.provider_uuid))]
         if done:
             self._cloud.store.run(lambda c: placement_outbox.remove_all(c, done))

@@ -47,6 +47,7 @@ class Placement:
     def memberships(self, uuids: Sequence[str]) -> dict[str, Memberships]:
         if self.down:
             raise Unavailable("Placement can't be reached.")
+        assert uuids, "an empty outbox is no reason to ask"
         self.looks += 1
         return {
             uuid: Memberships(
@@ -213,6 +214,8 @@ def test_hosts_that_placement_has_as_they_are_to_be_take_one_request(site: Site)
     site.remove(number, "pve1")
     assert site.notifier.update_placement()
     assert (site.placement.looks, site.placement.writes, site.untold()) == (2, 1, 0)
+    assert site.notifier.update_placement()
+    assert site.placement.looks == 2
 
 
 def test_a_change_while_placement_is_informed_is_reported_too(site: Site) -> None:

@@ -47,6 +47,12 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="give the agent also what its token may lack",
     )
+    found.add_argument(
+        "--unprepared",
+        action="store_true",
+        help="new clusters are as Proxmox VE's installer leaves them: root@pam alone, storages "
+        "local and local-lvm, no image",
+    )
     found.add_argument("--token-file", type=Path, help="file to write the agent's token to")
     found.add_argument(
         "--finish-seconds",

@@ -55,6 +55,7 @@ class Options:
     token_file: Path | None = None
     firewall: bool = False
     optional_privileges: bool = False
+    unprepared: bool = False
 
 
 class WrongStateError(Exception):
@@ -78,6 +79,7 @@ class Simulator:
         self._api = Api(Router(ROUTES))
         self._control = Control(self, self.recorder)
         context = self._tls_context() if options.tls else None
+        self._authority = (options.state_dir / "ca.pem").read_text() if options.tls else ""
         self._server = Server(self._answer, context)
 
     def __enter__(self) -> Simulator:
@@ -221,6 +223,7 @@ class Simulator:
             access = Access(dict(roles), self._key + bytes([index & 255, index >> 8]))
             identity = Identity(index, f"sim{index + 1}", version)
             cluster = Cluster(identity, self.engine, self._store, access)
+            cluster.authority = self._authority
             first = index * self.options.nodes + 1
             if next(iter(self._store.read(index, "access")), None) is None:
                 seed(cluster, first, self.options, self.secrets)
@@ -279,7 +282,8 @@ class Simulator:
     def _write_files(self) -> None:
         directory = self.options.state_dir
         token_file = self.options.token_file or directory / "token.json"
-        write_private(token_file, orjson.dumps(self.token))
+        if not self.options.unprepared:
+            write_private(token_file, orjson.dumps(self.token))
         write_private(directory / "root-password", self.secrets.password.encode())
         write_private(directory / "endpoints.json", orjson.dumps(self.endpoints))
 

@@ -26,7 +26,16 @@ def ticket(call: Call) -> dict[str, Any]:
     name = call.get("username")
     if "@" not in name:
         name = f"{name}@{call.get('realm', 'pam')}"
-    who = access.login(name, call.get("password"))
+    challenge = call.get("tfa-challenge")
+    if challenge:
+        who = access.second_factor(name, challenge, call.get("password"))
+    else:
+        who = access.login(name, call.get("password"))
+        if access.users[name].totp:
+            half = access.challenge(name)
+            return {"NeedTFA": 1, "ticket": half, "username": name} | {
+                "CSRFPreventionToken": access.csrf(name)
+            }
     shown: dict[str, Any] = {
         "CSRFPreventionToken": access.csrf(who.user),
         "cap": _capabilities(call, who),

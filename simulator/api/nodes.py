@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import ssl
 from typing import Any
 
 from simulator.api.cluster import may_see_task
@@ -159,13 +161,16 @@ def services(call: Call) -> list[dict[str, Any]]:
 def certificates(call: Call) -> list[dict[str, Any]]:
     """`GET /nodes/{node}/certificates/info`: what the cluster's own authority made of each node.
 
-    Their keys and fingerprints are not simulated; a node has its certificate for two years.
+    A node has its certificate for two years, by what is shown. With TLS all of them are the one
+    that the simulator serves with, which has signed itself; else none has a text.
     """
-    node = call.home()
+    node, text = call.home(), call.cluster.authority
+    served = {"pem": text, "fingerprint": _fingerprint(text)} if text else {}
     begun = int(node.booted) - _DAY
     names = (("pve-root-ca.pem", 3650), ("pve-ssl.pem", node.certificate_days))
     return [
         {
+            **served,
             "filename": name,
             "issuer": "/CN=Proxmox Virtual Environment/O=PVE Cluster Manager CA",
             "notafter": begun + days * _DAY,
@@ -174,6 +179,10 @@ def certificates(call: Call) -> list[dict[str, Any]]:
         }
         for name, days in names
     ]
+
+
+def _fingerprint(pem: str) -> str:
+    return hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest().hex(":").upper()
 
 
 def network(call: Call) -> list[dict[str, Any]]:

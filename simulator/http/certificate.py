@@ -28,6 +28,7 @@ def server_context(directory: Path, host: str) -> ssl.SSLContext:
 
 def _create(certificate: Path, key: Path, host: str) -> None:
     private = ec.generate_private_key(ec.SECP256R1())
+    public = private.public_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Simulated Proxmox VE")])
     now = datetime.datetime.now(datetime.UTC)
     alternatives: list[x509.GeneralName] = [
@@ -43,12 +44,15 @@ def _create(certificate: Path, key: Path, host: str) -> None:
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
-        .public_key(private.public_key())
+        .public_key(public)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
         .add_extension(x509.SubjectAlternativeName(list(dict.fromkeys(alternatives))), False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        # Several authorities have the same name: clients know them by their keys.
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), False)
         .sign(private, hashes.SHA256())
     )
     plain = private.private_bytes(

@@ -124,6 +124,7 @@ class Control:
             ("POST", "write"): self._write,
             ("POST", "storage"): self._add_storage,
             ("POST", "task"): self._task,
+            ("POST", "totp"): self._totp,
         }
 
     @property
@@ -250,6 +251,15 @@ class Control:
             if data is None:
                 return _json(404, {"error": "the bytes of this volume were not kept"})
             return Response(200, body=data, content_type="application/octet-stream")
+
+    def _totp(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        """Give a user a second factor."""
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            secret = str(given["secret"])
+            cluster.access.users[str(given["user"])].totp = bytes.fromhex(secret).hex()
+            cluster.save_access()
+            return {"user": given["user"]}
 
     def _task(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
         """Kill a running worker, or let it fail."""

@@ -38,6 +38,8 @@ class User:
     enable: bool = True
     comment: str = ""
     expire: int = 0
+    totp: str = ""
+    """The shared secret of one-time codes, in hexadecimal digits; empty: no second factor."""
     tokens: dict[str, Token] = field(default_factory=dict)
 
 
@@ -81,6 +83,15 @@ def new_secret() -> str:
     return str(uuid.uuid4())
 
 
+def one_time_code(secret: str, moment: float) -> str:
+    """Return the six digits of a time (RFC 6238: SHA-1, 30 seconds)."""
+    counter = int(moment // 30).to_bytes(8, "big")
+    digest = hmac.new(bytes.fromhex(secret), counter, hashlib.sha1).digest()
+    offset = digest[-1] & 15
+    number = int.from_bytes(digest[offset : offset + 4], "big") & 0x7FFFFFFF
+    return f"{number % 1_000_000:06}"
+
+
 class Access:
     """Who may do what; privileges are cached until something changes."""
 
@@ -119,6 +130,26 @@ class Access:
             if hmac.compare_digest(user.password, hash_password(password, salt)):
                 return Identity(username)
             if self._ticket_user(password) == username:
+                return Identity(username)
+        raise PveError("authentication failure", 401)
+
+    def challenge(self, userid: str) -> str:
+        """Return what is no login cookie before the second factor was shown."""
+        plain = f"PVE:!tfa!{userid}:{int(time.time()):08X}"
+        return f"{plain}::{self._sign(plain)}"
+
+    def second_factor(self, username: str, challenge: str, response: str) -> Identity:
+        """Return who answered a challenge; a wrong answer gives a 401 with a body."""
+        user, now = self.users.get(username), time.time()
+        kind, _, code = response.partition(":")
+        if (
+            user is not None
+            and kind == "totp"
+            and self._ticket_user(challenge) == f"!tfa!{username}"
+        ):
+            # the one before, too: a person types slowly
+            known = [one_time_code(user.totp, now - late) for late in (0, 30)]
+            if any(hmac.compare_digest(code, one) for one in known):
                 return Identity(username)
         raise PveError("authentication failure", 401)
 

@@ -55,6 +55,8 @@ class Cluster:
     def __init__(self, identity: Identity, engine: Engine, store: Store, access: Access) -> None:
         self.index, self.name, self.version = identity.index, identity.name, identity.version
         self.engine = engine
+        self.authority = ""
+        """The certificate of who signs the nodes', as PEM; empty without TLS."""
         self.access = access
         self.nodes: dict[str, Node] = {}
         self.storages: dict[str, Storage] = {}

@@ -17,6 +17,7 @@ from simulator.state.storage_kinds import KINDS
 
 AGENT_USER = "micronova@pve"
 AGENT_TOKEN = "agent"  # noqa: S105 - a name
+INSTALLED_CONTENT = ["iso", "vztmpl", "backup"]
 LOCAL_CONTENT = ["images", "iso", "import", "vztmpl", "rootdir", "backup", "snippets"]
 SHARED_CONTENT = ["images", "iso", "import"]
 
@@ -66,6 +67,10 @@ class Shape(Protocol):
     @property
     def optional_privileges(self) -> bool:
         """Whether the agent's token has what it may lack, too."""
+
+    @property
+    def unprepared(self) -> bool:
+        """Whether it is as the installer leaves it."""
 
 
 def add_nodes(cluster: Cluster, first: int, count: int, bridges: int) -> None:
@@ -119,6 +124,16 @@ def add_storages(cluster: Cluster) -> None:
         )
 
 
+def add_installed_storages(cluster: Cluster) -> None:
+    """Add what the installer makes: files in `local`, disks in `local-lvm`, no image."""
+    local = Storage("local", "dir", "/var/lib/vz", list(INSTALLED_CONTENT), False, 100 * GIB)
+    thin = Storage("local-lvm", "lvmthin", "", ["rootdir", "images"], False, TB)
+    thin.options = {"vgname": "pve", "thinpool": "data"}
+    for storage in (local, thin):
+        cluster.storages[storage.id] = storage
+        cluster.save("storage", storage.id, storage)
+
+
 def add_storage(
     cluster: Cluster,
     name: str,
@@ -143,14 +158,19 @@ def add_storage(
     return made
 
 
-def add_access(cluster: Cluster, known: Secrets, *, optional: bool = False) -> None:
-    """Add root, and the agent's user with a token that has the documented roles.
+def add_root(cluster: Cluster, known: Secrets) -> None:
+    """Add root with a password."""
+    hashed = hash_password(known.password, secrets.token_hex(8))
+    cluster.access.users["root@pam"] = User("root@pam", hashed)
+    cluster.save_access()
+
+
+def add_agent(cluster: Cluster, known: Secrets, *, optional: bool = False) -> None:
+    """Add the agent's user with a token that has the documented roles.
 
     ``optional``: also what may be lacking.
     """
     access: Access = cluster.access
-    hashed = hash_password(known.password, secrets.token_hex(8))
-    access.users["root@pam"] = User("root@pam", hashed)
     token = Token(AGENT_TOKEN, known.token, privsep=True)
     access.users[AGENT_USER] = User(AGENT_USER, tokens={AGENT_TOKEN: token})
     both = ((AGENT_USER, "user"), (f"{AGENT_USER}!{AGENT_TOKEN}", "token"))
@@ -173,8 +193,12 @@ def seed(
     """Fill an empty cluster."""
     with cluster.turn():
         add_nodes(cluster, first, options.nodes, options.bridges)
-        add_storages(cluster)
-        add_access(cluster, known, optional=options.optional_privileges)
+        add_root(cluster, known)
+        if options.unprepared:
+            add_installed_storages(cluster)
+        else:
+            add_storages(cluster)
+            add_agent(cluster, known, optional=options.optional_privileges)
         cluster.save("options", "options", cluster.options)
 
 

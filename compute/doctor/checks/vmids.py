@@ -84,11 +84,14 @@ def _moved(a: ClusterSettings, b: ClusterSettings) -> str:
 
 
 def _shared(storages: Sequence[Answer]) -> set[tuple[str, ...]]:
-    """Return what the network's storages for disks are, by type and place."""
+    """Return what the shared storages for disks are, by type and place.
+
+    A volume group or a pool of a node's own has the same name wherever the installer made it.
+    """
     found = set()
     for one in storages:
         place = tuple(str(one.get(key, "")) for key in _PLACE)
-        if "images" in str(one.get("content", "")) and any(place):
+        if one.get("shared") and "images" in str(one.get("content", "")) and any(place):
             found.add((str(one.get("type")), *place))
     return found
 

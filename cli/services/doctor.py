@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cli.command import Command, argument
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 #: the exit code where servers can't be built, as with files that can't be read
-_UNFIT = 2
+UNFIT = 2
 
 
 class Doctor(Command):
@@ -51,11 +51,15 @@ class Doctor(Command):
             found = doctor.diagnose(conf)
         except ConfigurationError as error:
             self.say(error.message)
-            return _UNFIT
+            return UNFIT
         if parsed_args.json:
             self.app.stdout.write(_json(found) + "\n")
         else:
-            lines = _fix_lines(found.findings) if parsed_args.fix_lines else _lines(found)
+            lines = (
+                _fix_lines(found.findings)
+                if parsed_args.fix_lines
+                else shown(found.lines, found.findings)
+            )
             for line in lines:
                 self.app.stdout.write(line + "\n")
         return findings.exit_code(found.findings)
@@ -71,12 +75,13 @@ def _fix_lines(found: tuple[Finding, ...]) -> Iterator[str]:
     return iter(dict.fromkeys(line for one in mended for line in one.lines))
 
 
-def _lines(found: Diagnosis) -> Iterator[str]:
-    yield from found.lines
-    for one in found.findings:
+def shown(seen: Iterable[str], found: Sequence[Finding]) -> Iterator[str]:
+    """Yield lines for people about clusters that were seen and what was found."""
+    yield from seen
+    for one in found:
         yield f"{one.level}: {one.where}: {one.what}"
         yield f"    {one.why} ({one.code})"
         for line in one.lines:
             yield f"    $ {line}"
-    if not findings.exit_code(found.findings):
+    if not findings.exit_code(found):
         yield "Nothing is wrong."

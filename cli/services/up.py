@@ -233,7 +233,7 @@ class Up(Command):
             image=image(settings.state_dir),
             # Where there is one network, none needs to be named.
             network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
-            program=_program(),
+            program=program(),
         )
         text = _READY.format(
             base_url=supervisor.base_url,
@@ -250,7 +250,7 @@ class Up(Command):
         self.app.stdout.flush()
 
 
-def _program() -> str:
+def program() -> str:
     """Return how this program is called from another shell: by its path, unless it is found."""
     import shutil
 

@@ -1,43 +1,38 @@
-"""The commands that prepare a cluster of Proxmox VE: user, token, roles. Pure."""
+"""The commands that prepare a cluster of Proxmox VE, whatever it has. Pure."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator
 
-from common.errors import ConfigurationError
-from compute.hypervisor.proxmox.api import calls, privileges
-from compute.hypervisor.proxmox.api.calls import Purpose
-from compute.hypervisor.proxmox.settings import Token
+from compute.hypervisor.proxmox.api import privileges
+from compute.prepare import plan
+from compute.prepare.wanted import Wanted, needs
+
+_CONTENT = r"""sed 's/.*"content": *"\([^"]*\)".*/\1/'"""
 
 
-def lines(
-    token_id: str, version: str, purposes: Sequence[str] = (), zones: Sequence[str] = ()
-) -> list[str]:
+def lines(wanted: Wanted, version: str) -> list[str]:
     """Return the commands, to run once as root on a node of the cluster.
 
-    ``token_id``: ``user@realm!name``; ``version``: of Proxmox VE; ``purposes``: of ``OPTIONAL``;
-    ``zones``: SDN zones for networks of projects. Raises ConfigurationError for what is none.
+    ``version``: of Proxmox VE, by which optional privileges are named.
     """
-    user, _, name = token_id.partition("!")
-    if not name or "@" not in user:
-        raise ConfigurationError(f"{token_id} is no token: its form is user@realm!name.")
-    if re.match(r"[0-9]+(\.|$)", version) is None:
-        raise ConfigurationError(f"{version} is no version of Proxmox VE, such as 9.1.")
-    token = Token(user, name, "")
-    needed = [*privileges.documented(), *privileges.vnets(zones)]
-    needed += [need for one in purposes for need in privileges.of(OPTIONAL[one], version)]
-    return [*privileges.token_lines(token), *privileges.grant_lines(needed, token)]
+    return [
+        *privileges.token_lines(wanted.token),
+        *privileges.grant_lines(needs(wanted, version), wanted.token),
+        *_more(wanted),
+    ]
 
 
-#: by the names of options
-OPTIONAL = {
-    "passwords": Purpose.PASSWORDS,
-    "steering": Purpose.STEERING,
-    "affinity": Purpose.AFFINITY,
-    "zones": Purpose.ZONES,
-    "devices": Purpose.DEVICES,
-}
-
-NEWEST = f"{calls.OWN_AGENT_SINCE}.0"
-"""A version whose names all newer ones have."""
+def _more(wanted: Wanted) -> Iterator[str]:
+    """Yield the commands for all but user, token and roles."""
+    if wanted.pool:
+        yield f"{{ {plan.pool(wanted.pool).line} || true; }}"
+    for name, contents in wanted.contents.items():
+        # PVE::Storage takes the whole list only.
+        present = f"$(pvesh get /storage/{name} --output-format json | {_CONTENT})"
+        yield f'pvesm set {shlex.quote(name)} --content "{present},{",".join(contents)}"'
+    for zone in wanted.zones:
+        if zone.type:
+            yield f"{{ {plan.zone(zone, ()).line} || true; }}"
+            yield plan.APPLY.line

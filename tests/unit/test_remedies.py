@@ -106,6 +106,8 @@ MODULES: Mapping[str, str] = {
     "compute/hypervisor/proxmox/vm/saved.py": f"{_AGENT}/test_saved.py::"
     "test_a_memory_that_can_not_be_saved_leaves_the_vm_running_and_says_how_to_unlock_it",
     "compute/doctor": _DOCTOR,
+    "compute/prepare": "tests/functional/cli/test_proxmox_prepare.py::"
+    "test_the_lines_of_a_root_shell_make_the_same",
     "compute/preflight.py": _DOCTOR,
     "conductor/audit": _AUDIT,
     "common/failures.py": f"{_CHAOS}::test_every_category_has_a_remedy",

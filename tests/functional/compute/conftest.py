@@ -45,10 +45,11 @@ from common.messages.commands import (
 from common.metrics.table import PROXMOX_CALLS
 from common.resources.states import ResourceType
 from compute import config as compute_config
-from compute import drivers, prepare
+from compute import drivers
 from compute.client import ComputeClient
 from compute.hypervisor.port import Hypervisor
 from compute.hypervisor.proxmox.api import calls, privileges
+from compute.prepare.wanted import OPTIONAL
 from compute.worker.service import ComputeService, Rounds
 from tests import sampling
 from tests.fixtures.root_shell import RootShell
@@ -112,7 +113,7 @@ def granted(simulator: RunningSimulator, *purposes: str) -> None:
     """The agent gets what is optional, as its operator may give it."""
     api = as_root(simulator)
     for role in privileges.roles(
-        need for one in purposes for need in privileges.of(prepare.OPTIONAL[one], "9.2")
+        need for one in purposes for need in privileges.of(OPTIONAL[one], "9.2")
     ):
         name = f"{role.name}Too"
         api.access.roles.post(roleid=name, privs=",".join(role.privileges))

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from compute import preflight, prepare
+from compute import preflight
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.api.client import Client
+from compute.prepare.lines import lines
+from compute.prepare.wanted import NEWEST, OPTIONAL, wanted
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
@@ -49,13 +51,13 @@ def _granted(conf: Any) -> dict[str, set[str]]:
 
 def test_the_page_prints_what_the_command_prints() -> None:
     blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert blocks[0].splitlines() == prepare.lines("micronova@pve!agent", prepare.NEWEST)
+    assert blocks[0].splitlines() == lines(wanted("micronova@pve!agent"), NEWEST)
 
 
 def test_the_commands_give_what_the_simulated_agent_has(
     simulator: RunningSimulator, root: RootShell, tmp_path: Path
 ) -> None:
-    secret = _secret(root.run(prepare.lines("new@pve!one", prepare.NEWEST)))
+    secret = _secret(root.run(lines(wanted("new@pve!one"), NEWEST)))
     conf = conf_of(simulator, tmp_path, "new@pve!one", secret)
     [found] = preflight.check(conf)
     assert {one.code for one in found.refused} == {"privilege_optional"}
@@ -66,8 +68,8 @@ def test_the_commands_give_what_the_simulated_agent_has(
 def test_nothing_is_refused_with_all_that_is_optional(
     simulator: RunningSimulator, root: RootShell, tmp_path: Path
 ) -> None:
-    lines = prepare.lines("new@pve!one", "9.0", list(prepare.OPTIONAL), ["localnetwork"])
-    conf = conf_of(simulator, tmp_path, "new@pve!one", _secret(root.run(lines)))
+    printed = lines(wanted("new@pve!one", list(OPTIONAL), ["localnetwork"]), "9.0")
+    conf = conf_of(simulator, tmp_path, "new@pve!one", _secret(root.run(printed)))
     [found] = preflight.check(conf)
     assert found.refused == ()
 
@@ -76,6 +78,6 @@ def test_what_a_role_lacks_is_added(
     simulator: RunningSimulator, root: RootShell, tmp_path: Path
 ) -> None:
     root.run("pveum role modify Micronova --privs VM.Audit")
-    lines = prepare.lines("new@pve!one", prepare.NEWEST)
-    conf = conf_of(simulator, tmp_path, "new@pve!one", _secret(root.run(lines)))
+    printed = lines(wanted("new@pve!one"), NEWEST)
+    conf = conf_of(simulator, tmp_path, "new@pve!one", _secret(root.run(printed)))
     assert preflight.check(conf)

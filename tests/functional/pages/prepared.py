@@ -44,13 +44,12 @@ TOKEN_FILE = Reading(
     "docs/proxmox.md",
     ("install -m 600",),
     values=(*_MICRONOVA, ("-o micronova", "-o $(id -un)"), ("<secret>", "{secret}")),
-    after="cp {etc}/pve.token pve-token",
+    after="install -D -m 600 {etc}/pve.token .config/micronova/proxmox.token",
 )
 OPTIONAL = Reading(
     "docs/proxmox.md",
     sentences=(
-        "micronova proxmox prepare",
-        "micronova proxmox prepare --with passwords --with steering --pve 8.4",
+        "micronova proxmox prepare --print --with passwords --with steering --pve 8.4",
         "micronova doctor",
     ),
     values=(
@@ -75,9 +74,9 @@ WORKER = Reading(
 )
 UP = Reading(
     "README.md",
-    ("micronova up --proxmox",),
+    ("micronova proxmox prepare",),
     values=(
-        ("micronova up", "exec {bin}/micronova up"),
+        ("micronova up --demo", "exec {bin}/micronova up"),
         ("https://pve1.example.org:8006", "{pve1}"),
     ),
 )

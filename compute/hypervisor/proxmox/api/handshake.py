@@ -17,6 +17,9 @@ _LOOK = "journalctl -u pveproxy --since -10min"
 _OUT_OF_DATE = frozenset({9, 10})
 
 
+#: X509_V_ERR_*: no issuer, self-signed, and self-signed or no issuer in its chain
+_UNKNOWN = frozenset({2, 18, 19, 20, 21})
+
 #: makes a node's certificate again, and has the API use it
 RENEW = "pvecm updatecerts --force && systemctl restart pveproxy"
 
@@ -29,6 +32,8 @@ class TlsProblem:
     """One sentence."""
     line: str
     """What mends it: a command for root on that node, or an option after a `#`."""
+    is_unknown_authority: bool = False
+    """Whether the certificate is refused only because nobody who is known made it."""
 
 
 def tls_problem(name: str, error: BaseException, cluster: str) -> TlsProblem:
@@ -74,7 +79,8 @@ def _certificate_problem(
         f"The certificate of {name} is not trusted ({error.verify_message}): copy "
         "/etc/pve/pve-root-ca.pem from a node and name it with --proxmox-ca, or ca_file."
     )
-    return TlsProblem(text, f"# [proxmox:{cluster}] ca_file = <its copy here>")
+    line = f"# [proxmox:{cluster}] ca_file = <its copy here>"
+    return TlsProblem(text, line, is_unknown_authority=error.verify_code in _UNKNOWN)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

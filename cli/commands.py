@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "orphan list": "cli.admin.orphan:ListOrphans",
     "orphan reap": "cli.admin.orphan:ReapOrphans",
     "proxmox prepare": "cli.services.proxmox:Prepare",
+    "quickstart": "cli.services.quickstart:Quickstart",
     "queue list": "cli.admin.queues:ListQueues",
     "rebalance": "cli.admin.rebalance:Rebalance",
     "schedule": "cli.admin.schedule:Schedule",

@@ -27,6 +27,28 @@ from identity.errors import AddressUnusable, KeystoneFailed, PortBusy
 from identity.layout import Endpoint, Job
 
 GROUP = "embedded_identity"
+SERVICE_GROUP = "identity_service"
+SERVICE_OPTIONS = (
+    cfg.StrOpt(
+        "state_dir",
+        default="/var/lib/micronova/identity",
+        help="Folder of the Keystone that `micronova service identity` runs: its database, keys, "
+        "passwords and log, and clouds.yaml.",
+    ),
+    cfg.HostAddressOpt("host", default="127.0.0.1", help="Address that it listens on."),
+    cfg.PortOpt("port", default=8775, help="Port that it listens on."),
+    cfg.URIOpt(
+        "base_url",
+        default="http://127.0.0.1:8774",
+        help="URL that the catalog has for the APIs, below which are /compute, /image, /network "
+        "and /volume.",
+    ),
+    cfg.URIOpt(
+        "placement_url",
+        default="http://127.0.0.1:8778",
+        help="URL that the catalog has for placement.",
+    ),
+)
 LOGIN_FAILURES = 50
 OPTIONS = (
     cfg.IntOpt(
@@ -53,6 +75,7 @@ OPTIONS = (
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the options of the embedded Keystone on `conf`."""
     conf.register_opts(OPTIONS, group=GROUP)
+    conf.register_opts(SERVICE_OPTIONS, group=SERVICE_GROUP)
 
 
 class Keystone:

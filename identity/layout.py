@@ -46,10 +46,17 @@ def identity_at(auth_url: str) -> Endpoint:
     return Endpoint("identity", "keystone", auth_url.rstrip("/").removesuffix("/v3"))
 
 
-def catalog(auth_url: str, base_url: str) -> tuple[Endpoint, ...]:
-    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`."""
-    base = base_url.rstrip("/")
-    services = [Endpoint(kind, name, base + path) for kind, (name, path) in SERVICES.items()]
+def catalog(
+    auth_url: str, base_url: str, others: Mapping[str, str] | None = None
+) -> tuple[Endpoint, ...]:
+    """Return the embedded cloud's catalog: identity at `auth_url`, the rest below `base_url`.
+
+    `others`: {service type: its own URL}.
+    """
+    base, own = base_url.rstrip("/"), others or {}
+    services = [
+        Endpoint(kind, name, own.get(kind, base + path)) for kind, (name, path) in SERVICES.items()
+    ]
     return (identity_at(auth_url), *services)
 
 

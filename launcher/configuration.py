@@ -80,12 +80,19 @@ def _dashboard() -> Iterable[config.Register]:
     return (dashboard.config.register, proxies.register)
 
 
+def _identity() -> Iterable[config.Register]:
+    import identity.keystone
+
+    return (identity.keystone.register,)
+
+
 _OF_SERVICE: Mapping[str, Callable[[], Iterable[config.Register]]] = {
     "conductor": _conductor,
     "scheduler": _scheduler,
     "compute": _compute,
     "console": _console,
     "dashboard": _dashboard,
+    "identity": _identity,
 }
 
 

@@ -36,19 +36,20 @@ def write(folder: Path, replace: bool = False) -> list[Path]:
     :raises OthersAreThere: there are some; nothing was written.
     :raises OSError: the folder or a file can't be written.
     """
-    texts = dict(_texts())
-    others = [folder / name for name, text in texts.items() if _differs(folder / name, text)]
+    found = dict(texts())
+    others = [folder / name for name, text in found.items() if _differs(folder / name, text)]
     if others and not replace:
         raise OthersAreThere(others)
-    for name, text in texts.items():
+    for name, text in found.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path in others:
             path.write_text(text, encoding="utf-8")
-    return list(texts)
+    return list(found)
 
 
-def _texts() -> Iterator[tuple[Path, str]]:
+def texts() -> Iterator[tuple[Path, str]]:
+    """Yield name and text of each file; units name the programs of this installation."""
     programs = f"{Path(sys.executable).parent}/"
     for path in sorted(_SOURCE.rglob("*")):
         if path.is_file() and path.suffix not in _LEFT_OUT:

@@ -23,7 +23,7 @@ from compute.prepare.wanted import wanted as wanted  # noqa: PLC0414
 from launcher import configuration
 from launcher.embedded.hypervisors import REAL_NAME
 
-__all__ = ["NEWEST", "Folder", "Place", "Preparation", "Untrusted", "lines", "wanted"]
+__all__ = ["NEWEST", "Folder", "Place", "Preparation", "Untrusted", "Wanted", "lines", "wanted"]
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 _FINGERPRINT = re.compile(r"([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}")
@@ -90,8 +90,12 @@ class Preparation:
 
     def trust(self, fingerprint: str) -> None:
         """Take the certificate that is shown for the cluster's."""
-        self.root.close()
+        self.close()
         self.root = Root(replace(self.places[0], fingerprint=fingerprint))
+
+    def close(self) -> None:
+        """Close the connections, and forget the ticket."""
+        self.root.close()
 
     def look(self) -> None:
         """Read what the cluster has, and compare. Raises ConfigurationError or Refused."""

@@ -33,6 +33,7 @@ _OURS = frozenset(
         "dashboard",
         "database",
         "embedded_identity",
+        "identity_service",
         "keystone_authtoken",
         "metrics",
         "networks",

@@ -8,14 +8,13 @@ import getpass
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command import Command, argument, flag, one_of
 from cli.errors import CommandFailed
-from cli.services.doctor import UNFIT as _UNFIT
-from cli.services.doctor import shown
+from cli.services.doctor import UNFIT, shown
 from common import findings
 
 if TYPE_CHECKING:
@@ -33,11 +32,64 @@ Separate services: agents read {configuration}.
 """
 
 
+FROM_DESCRIPTOR = (
+    "File descriptor to read the password from, 0 is standard input: a line for each cluster, or "
+    "one for all. Otherwise it is asked for"
+)
+
+WANTED = (
+    argument(
+        "--token",
+        metavar="<user@realm!name>",
+        default="micronova@pve!agent",
+        help="The agents' token (default: %(default)s)",
+    ),
+    argument(
+        "--with",
+        dest="purposes",
+        action="append",
+        default=[],
+        choices=_OPTIONAL,
+        help="Also grant what is optional: administrators' passwords in guests, aborting live "
+        "migrations and forcing their end, affinity rules of high availability, "
+        "interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
+    ),
+    argument("--pool", metavar="<pool>", default="", help="A resource pool to make"),
+    argument(
+        "--storage",
+        metavar="<storage=content>",
+        dest="storages",
+        action="append",
+        default=[],
+        help="Add types of content to a storage, e.g. local=iso,import; may be repeated. "
+        "Where no storage has iso or import, one is chosen",
+    ),
+    argument(
+        "--zone",
+        metavar="<zone[=type]>",
+        dest="zones",
+        action="append",
+        default=[],
+        help="An SDN zone for networks of projects; with a type it is made, e.g. "
+        "tenants=vxlan, or tenants=vlan,bridge=vmbr1; may be repeated",
+    ),
+    argument(
+        "--image",
+        metavar="<[file=]URL>",
+        dest="images",
+        action="append",
+        default=[],
+        help="An image that the nodes download, e.g. debian-13.qcow2=https://…; may be repeated",
+    ),
+)
+"""What clusters are to have."""
+
+
 class Prepare(Command):
     """Make user, token, roles and what else is missing on clusters of Proxmox VE.
 
     It asks for the password of root@pam once, for a ticket that is neither stored nor shown, and
-    shows what it is going to make. What is there already is left alone, so a second run makes
+    shows what it is going to make. What exists is left alone, so a second run makes
     nothing. Token, CA and the agents' configuration are written to a folder, and the doctor looks
     at the clusters with the token. With --print, and without a cluster, it prints the commands
     instead, to run as root on a node. The exit code is 0, or 2 if servers can't be built.
@@ -72,8 +124,7 @@ class Prepare(Command):
             "--password-fd",
             metavar="<n>",
             type=int,
-            help="File descriptor to read the password from, 0 is standard input: a line for each "
-            "cluster, or one for all. Otherwise it is asked for",
+            help=FROM_DESCRIPTOR,
         ),
         one_of(
             argument("--ca", metavar="<file>", help="CA certificates to check the clusters by"),
@@ -87,12 +138,6 @@ class Prepare(Command):
         flag("--yes", help="Don't ask before anything is made"),
         flag("--dry-run", help="Show what is missing, and make nothing"),
         flag("--print", help="Print commands for a root shell on a node, and make nothing"),
-        argument(
-            "--token",
-            metavar="<user@realm!name>",
-            default="micronova@pve!agent",
-            help="The agents' token (default: %(default)s)",
-        ),
         flag("--regenerate", help="Give a token that exists another secret, if its file is lost"),
         argument(
             "--pve",
@@ -100,44 +145,7 @@ class Prepare(Command):
             help="Version of Proxmox VE, by which optional privileges are named; a cluster says "
             "it itself (default: 9.0)",
         ),
-        argument(
-            "--with",
-            dest="purposes",
-            action="append",
-            default=[],
-            choices=_OPTIONAL,
-            help="Also grant what is optional: administrators' passwords in guests, aborting live "
-            "migrations and forcing their end, affinity rules of high availability, "
-            "interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
-        ),
-        argument("--pool", metavar="<pool>", default="", help="A resource pool to make"),
-        argument(
-            "--storage",
-            metavar="<storage=content>",
-            dest="storages",
-            action="append",
-            default=[],
-            help="Add types of content to a storage, e.g. local=iso,import; may be repeated. "
-            "Where no storage has iso or import, one is chosen",
-        ),
-        argument(
-            "--zone",
-            metavar="<zone[=type]>",
-            dest="zones",
-            action="append",
-            default=[],
-            help="An SDN zone for networks of projects; with a type it is made, e.g. "
-            "tenants=vxlan, or tenants=vlan,bridge=vmbr1; may be repeated",
-        ),
-        argument(
-            "--image",
-            metavar="<[file=]URL>",
-            dest="images",
-            action="append",
-            default=[],
-            help="An image that the nodes download, e.g. debian-13.qcow2=https://…; may be "
-            "repeated",
-        ),
+        *WANTED,
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -145,78 +153,93 @@ class Prepare(Command):
         from launcher import proxmox
 
         given = parsed_args
-        wanted = proxmox.wanted(
-            *(given.token, given.purposes, given.zones),
-            pool_name=given.pool,
-            storages=given.storages,
-            images=given.images,
-        )
+        asked = wanted(given)
         if not given.clusters:
             if not given.print and _reaches(given):
                 raise CommandFailed("Name a cluster, such as https://pve1.example.org:8006.")
-            self._print(proxmox.lines(wanted, given.pve or proxmox.NEWEST))
+            _print(self, proxmox.lines(asked, given.pve or proxmox.NEWEST))
             return
-        self._prepare(given, wanted)
-
-    def _prepare(self, given: argparse.Namespace, wanted: Wanted) -> None:
-        from launcher import proxmox
-
-        folder = proxmox.Folder((given.folder or _folder()).expanduser().absolute(), given.owner)
-        places = proxmox.places(given.clusters, given.ca, given.fingerprint)
-        clusters = proxmox.prepared(places, folder, wanted)
-        with contextlib.ExitStack() as stack, _passwords(given, len(clusters)) as passwords:
-            for one in clusters:
-                stack.callback(lambda one=one: one.root.close())
-                one.regenerate = given.regenerate
-                self._log_in(one, given.user, next(passwords))
-                one.look()
-            if given.print:
-                self._print(change.line for one in clusters for change in one.changes)
-                return
-            self._print(line for one in clusters for line in one.shown())
-            if given.dry_run or not self._agreed(clusters, given):
-                return
-            folder.check()
-            for one in clusters:
-                for line in one.make():
-                    self.say(line)
-            proxmox.write_configuration(folder, clusters)
-        lines, found = proxmox.diagnose(folder)
-        self._print(shown(lines, found))
-        self.exit_code = findings.exit_code(found) & _UNFIT
+        clusters = prepare(self, given, asked)
+        if not clusters:
+            return
+        lines, found = proxmox.diagnose(clusters[0].folder)
+        _print(self, shown(lines, found))
+        self.exit_code = findings.exit_code(found) & UNFIT
         if not self.exit_code:
-            self._print(_next(clusters))
+            _print(self, _next(clusters))
 
-    def _log_in(self, cluster: Preparation, user: str, password: str) -> None:
-        from launcher import proxmox
 
-        def second() -> str:
-            return _typed(f"One-time code of {user} at {cluster.name}: ")
+def wanted(given: argparse.Namespace) -> Wanted:
+    """Return what the options ask for."""
+    from launcher import proxmox
 
-        try:
-            cluster.root.log_in(user, password, second)
-        except proxmox.Untrusted as error:
-            fingerprint = cluster.fingerprint()
-            self.say(f"{error}\nThe SHA-256 of the certificate is {fingerprint}.")
-            if not _is_terminal() or not _yes("Is that what its node shows (Node, Certificates)?"):
-                raise CommandFailed(
-                    f"Not trusted: --fingerprint {fingerprint} trusts it, --ca names a CA."
-                ) from error
-            cluster.trust(fingerprint)
-            cluster.root.log_in(user, password, second)
+    return proxmox.wanted(
+        *(given.token, given.purposes, given.zones),
+        pool_name=given.pool,
+        storages=given.storages,
+        images=given.images,
+    )
 
-    def _agreed(self, clusters: list[Preparation], given: argparse.Namespace) -> bool:
-        """Return whether what was shown is to be made."""
-        if given.yes or not any(one.changes for one in clusters):
-            return True
-        if not _is_terminal():
-            raise CommandFailed("Nothing was made: --yes makes it.")
-        return _yes("Make all of it?")
 
-    def _print(self, lines: Iterator[str] | list[str]) -> None:
-        for line in lines:
-            self.app.stdout.write(line + "\n")
-        self.app.stdout.flush()
+def prepare(command: Command, given: argparse.Namespace, asked: Wanted) -> list[Preparation]:
+    """Show what clusters lack, and make it; return them, or none where nothing was to be made."""
+    from launcher import proxmox
+
+    folder = proxmox.Folder((given.folder or _folder()).expanduser().absolute(), given.owner)
+    places = proxmox.places(given.clusters, given.ca, given.fingerprint)
+    clusters = proxmox.prepared(places, folder, asked)
+    with contextlib.ExitStack() as stack, _passwords(given, len(clusters)) as passwords:
+        for one in clusters:
+            stack.callback(one.close)
+            one.regenerate = given.regenerate
+            _log_in(command, one, given.user, next(passwords))
+            one.look()
+        if given.print:
+            _print(command, [change.line for one in clusters for change in one.changes])
+            return []
+        _print(command, (line for one in clusters for line in one.shown()))
+        if given.dry_run or not _agreed(clusters, given):
+            return []
+        folder.check()
+        for one in clusters:
+            for line in one.make():
+                command.say(line)
+        proxmox.write_configuration(folder, clusters)
+    return clusters
+
+
+def _log_in(command: Command, cluster: Preparation, user: str, password: str) -> None:
+    from launcher import proxmox
+
+    def second() -> str:
+        return _typed(f"One-time code of {user} at {cluster.name}: ")
+
+    try:
+        cluster.root.log_in(user, password, second)
+    except proxmox.Untrusted as error:
+        fingerprint = cluster.fingerprint()
+        command.say(f"{error}\nThe SHA-256 of the certificate is {fingerprint}.")
+        if not _is_terminal() or not yes("Is that what its node shows (Node, Certificates)?"):
+            raise CommandFailed(
+                f"Not trusted: --fingerprint {fingerprint} trusts it, --ca names a CA."
+            ) from error
+        cluster.trust(fingerprint)
+        cluster.root.log_in(user, password, second)
+
+
+def _agreed(clusters: list[Preparation], given: argparse.Namespace) -> bool:
+    """Return whether what was shown is to be made."""
+    if given.yes or not any(one.changes for one in clusters):
+        return True
+    if not _is_terminal():
+        raise CommandFailed("Nothing was made: --yes makes it.")
+    return yes("Make all of it?")
+
+
+def _print(command: Command, lines: Iterable[str]) -> None:
+    for line in lines:
+        command.app.stdout.write(line + "\n")
+    command.app.stdout.flush()
 
 
 def _reaches(given: argparse.Namespace) -> bool:
@@ -261,7 +284,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _yes(question: str) -> bool:
+def yes(question: str) -> bool:
+    """Ask a person."""
     return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 

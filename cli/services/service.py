@@ -81,12 +81,12 @@ def reading(files: Sequence[str]) -> str:
 
 
 class RunService(Command):
-    """Run a conductor, scheduler, compute worker or console proxy in the foreground."""
+    """Run a conductor, scheduler, compute worker, console proxy or Keystone in the foreground."""
 
     arguments = (
         argument(
             "service",
-            choices=("conductor", "scheduler", "compute", "console"),
+            choices=("conductor", "scheduler", "compute", "console", "identity"),
             help="Which service; it runs until SIGTERM",
         ),
         CONFIG_FILE,
@@ -94,6 +94,11 @@ class RunService(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Run it; return when it has stopped."""
+        from launcher import identity
         from launcher.run import run
 
-        run(parsed_args.service, config_files(parsed_args))
+        files = config_files(parsed_args)
+        if parsed_args.service == identity.NAME:
+            identity.run(files)
+        else:
+            run(parsed_args.service, files)

@@ -40,7 +40,7 @@ class Folder:
         return self.path / f"{cluster}-ca.pem"
 
     def secret(self, cluster: str, token: Token) -> str:
-        """Return the secret of a token, as its file has it; empty where it is another one's.
+        """Return the secret of a token by its file; empty where the file is of another token.
 
         Raises ConfigurationError for a file that others can read, or that is no token's.
         """

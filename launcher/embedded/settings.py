@@ -138,9 +138,12 @@ def sections(
     return made
 
 
-def render(made: Mapping[str, Mapping[str, str]]) -> str:
-    """Return the text of a configuration file with these sections."""
-    lines = ["# Written by `micronova up` at every start; changes here are lost."]
+_HEAD = "# Written by `micronova up` at every start; changes here are lost."
+
+
+def render(made: Mapping[str, Mapping[str, str]], head: str = _HEAD) -> str:
+    """Return the text of a configuration file with these sections, below a line about it."""
+    lines = [head]
     for section, values in made.items():
         lines += ["", f"[{section}]"]
         # oslo.config would take "$" in a value for a reference.

@@ -161,8 +161,8 @@ def services(call: Call) -> list[dict[str, Any]]:
 def certificates(call: Call) -> list[dict[str, Any]]:
     """`GET /nodes/{node}/certificates/info`: what the cluster's own authority made of each node.
 
-    A node has its certificate for two years, by what is shown. With TLS all of them are the one
-    that the simulator serves with, which has signed itself; else none has a text.
+    A node has its certificate for two years, by what is shown. With TLS all of them are the
+    simulator's own, which has signed itself; else none has a text.
     """
     node, text = call.home(), call.cluster.authority
     served = {"pem": text, "fingerprint": _fingerprint(text)} if text else {}

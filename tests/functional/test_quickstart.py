@@ -1,0 +1,198 @@
+"""`micronova quickstart` where nobody runs services: its printed commands are started here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openstack.config
+import openstack.connection
+import psycopg
+import pytest
+
+from common.process.child import ROOT, die_with_parent
+from tests.functional import backends
+from tests.functional.backends import Postgres, free_port
+from tests.functional.unprepared import Unprepared, micronova, unprepared
+
+pytestmark = pytest.mark.timeout(600)
+
+IMAGE = "https://images.example/debian-13.qcow2"
+
+
+@dataclass
+class Place:
+    """A machine with servers of PostgreSQL and RabbitMQ, and a cluster."""
+
+    folder: Path
+    postgres: Postgres
+    bus: str
+    cluster: Unprepared
+    port: int
+
+    @property
+    def configuration(self) -> Path:
+        return self.folder / "etc"
+
+    def quickstart(self, *words: str, typed: str = "", code: int = 0) -> tuple[str, str]:
+        """Run it; return both outputs."""
+        where = ["--folder", str(self.configuration), "--state-dir", str(self.folder / "var")]
+        own = ["--user", backends_user(), "--services", "none", "--port", str(self.port)]
+        named = {
+            "MICRONOVA_POSTGRES": f"postgresql://postgres@127.0.0.1:{self.postgres.port}",
+            "MICRONOVA_RABBITMQ": self.bus,
+        }
+        done = micronova(["quickstart", *where, *own, *words], typed, named)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert self.cluster.password not in done.stdout + done.stderr
+        return done.stdout, done.stderr
+
+    def make(self, *words: str) -> tuple[str, str]:
+        """Run it for the cluster."""
+        trust = ("--ca", str(self.cluster.ca_file), "--password-fd", "0", "--yes")
+        asked = (self.cluster.url, *trust, "--image", IMAGE, *words)
+        return self.quickstart(*asked, typed=self.cluster.password)
+
+    def named(self) -> set[str]:
+        """Return the roles and databases of PostgreSQL."""
+        where = f"host=127.0.0.1 port={self.postgres.port} user=postgres dbname=postgres"
+        with psycopg.connect(where) as connection:
+            roles = connection.execute("SELECT rolname FROM pg_roles").fetchall()
+            bases = connection.execute("SELECT datname FROM pg_database").fetchall()
+        return {str(one) for (one,) in (*roles, *bases) if not str(one).startswith("pg_")}
+
+    def files(self) -> dict[Path, tuple[bytes, int]]:
+        """Return the configuration."""
+        return {
+            path: (path.read_bytes(), path.stat().st_mode)
+            for path in sorted(self.configuration.iterdir())
+        }
+
+
+def backends_user() -> str:
+    """Return who runs the tests: it runs the services, too."""
+    import pwd
+
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("quickstart")
+    with (
+        backends.postgres() as postgres,
+        backends.rabbitmq() as bus,
+        unprepared(folder / "simulator", nodes=1, speed=50.0) as cluster,
+    ):
+        yield Place(folder, postgres, bus, cluster, free_port(8))
+
+
+@contextlib.contextmanager
+def started(lines: list[str], logs: Path) -> Iterator[None]:
+    """Run commands as they are printed."""
+    logs.mkdir()
+    with contextlib.ExitStack() as stack:
+        for number, line in enumerate(lines):
+            log = stack.enter_context((logs / f"{number}.log").open("wb"))
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {line}"],
+                cwd=ROOT,
+                stdout=log,
+                stderr=log,
+                preexec_fn=die_with_parent,  # noqa: PLW1509
+            )
+            stack.callback(process.wait, 120)
+            stack.callback(process.terminate)
+        yield
+
+
+def connection(place: Place) -> Any:
+    file = place.folder / "var" / "identity" / "clouds.yaml"
+    config = openstack.config.OpenStackConfig(config_files=[str(file)], load_envvars=False)
+    return openstack.connection.Connection(config=config.get_one("micronova-demo"))
+
+
+def test_from_nothing_to_a_server_and_back(place: Place) -> None:
+    before = place.named()
+    said = place.quickstart(code=1)[1]
+    assert said.startswith("Name a Proxmox VE cluster")
+    shown, _ = place.make()
+    lines = [
+        one
+        for one in shown.splitlines()
+        if one.startswith(("env ", str(Path(sys.executable).parent)))
+    ]
+    assert len(lines) == 8
+    assert {"micronova", "micronova_api", "placement"} <= place.named()
+    files = place.files()
+    assert all(
+        not mode & stat.S_IRWXO for path, (_, mode) in files.items() if path.suffix == ".conf"
+    )
+    assert stat.S_IMODE(files[place.configuration / "quickstart.json"][1]) == 0o600
+    secrets = json.loads(files[place.configuration / "quickstart.json"][0])["passwords"]
+    assert len(set(secrets.values())) == len(secrets)
+    with started(lines, place.folder / "log"):
+        try:
+            shown, _ = place.quickstart("--yes")
+        except AssertionError as error:
+            tails = [p.read_text()[-1500:] for p in sorted((place.folder / "log").iterdir())]
+            raise AssertionError("\n".join([str(error), *tails])) from error
+        assert "The cloud is up" in shown
+        assert not any(secret in shown for secret in secrets.values())
+        assert place.files() == files
+        cloud = connection(place)
+        network = cloud.network.find_network("vmbr0", ignore_missing=False)
+        server = cloud.compute.create_server(
+            name="web",
+            flavor_id=cloud.compute.find_flavor("m1.small").id,
+            image_id=cloud.image.find_image("debian-13").id,
+            networks=[{"uuid": network.id}],
+        )
+        cloud.compute.wait_for_server(server, wait=120)
+        _, said = place.quickstart("--remove", code=1)
+        assert "1 server is in the database" in said
+        assert "Nothing was removed: --yes does it." in said
+        assert {"micronova"} <= place.named()
+        cloud.compute.delete_server(server)
+        cloud.compute.wait_for_delete(server, wait=120)
+    place.quickstart("--remove", "--yes")
+    assert place.named() == before
+    assert {path.name for path in place.files()} == {
+        *("compute.conf", "proxmox.token", "proxmox-ca.pem")
+    }
+    assert place.quickstart("--remove", "--yes")[1] == "Nothing was made here.\n"
+
+
+def test_what_is_not_ours_is_left_alone(place: Place) -> None:
+    place.configuration.mkdir(exist_ok=True)
+    (place.configuration / "api.conf").write_text("[DEFAULT]\n")
+    _, said = place.quickstart("--yes", place.cluster.url, code=1)
+    assert said == f"{place.configuration}/api.conf was not made here, and is left alone.\n"
+    (place.configuration / "api.conf").unlink()
+    place.postgres.execute("CREATE ROLE placement LOGIN")
+    try:
+        _, said = place.quickstart("--yes", place.cluster.url, code=1)
+        assert (
+            said == "PostgreSQL has a role placement that was not made here; it is left alone.\n"
+        )
+    finally:
+        place.postgres.execute("DROP ROLE placement")
+    assert not (place.configuration / "quickstart.json").exists()
+
+
+def test_what_is_missing_is_said_first(place: Place) -> None:
+    nobody = f"postgresql://postgres@127.0.0.1:{free_port()}"
+    _, said = place.quickstart("--yes", place.cluster.url, "--postgres", nobody, code=1)
+    assert said.startswith("PostgreSQL: ")
+    _, said = place.quickstart("--yes", place.cluster.url, "--user", "nobody-there", code=1)
+    assert said.startswith("There is no user nobody-there: useradd --system")
+    assert shlex.split(said.partition(": ")[2])[:2] == ["useradd", "--system"]

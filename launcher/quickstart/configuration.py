@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from identity.clouds import service_credentials
-from identity.passwords import load_passwords
 from launcher.embedded.settings import FLAVORS, render
 from launcher.quickstart import bus, certificates, databases
 from launcher.quickstart.machine import SHARED_MODE, Machine, Ports
@@ -91,6 +89,7 @@ def texts(memory: Memory) -> dict[str, str]:
                 "port": str(ports.identity),
                 "base_url": machine.url(ports.public),
                 "placement_url": machine.url(ports.placement),
+                "service_password": memory.password("service"),
             }
         },
     }
@@ -123,11 +122,3 @@ def of_the_doctor(machine: Machine) -> list[str]:
     """Return the files of all services, whose settings don't contradict each other."""
     names = ("micronova.conf", "conductor.conf", "api.conf", "placement.conf", CLUSTERS)
     return [str(machine.folder / name) for name in names]
-
-
-def write_service_password(memory: Memory) -> None:
-    """Have the services' user the password of the configuration once Keystone is made."""
-    machine = memory.machine
-    folder = machine.state / "identity"
-    load_passwords(folder, {"micronova": memory.password("service")})
-    os.chown(folder / "secrets.json", machine.uid, machine.gid)

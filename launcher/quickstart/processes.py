@@ -36,6 +36,7 @@ KINDS = ("systemd", "supervisord", "none")
 _UNITS = Path("/etc/systemd/system")
 _PACKAGED = (Path("/usr/lib/systemd/system"), Path("/lib/systemd/system"))
 _SUPERVISOR = Path("/etc/supervisor/conf.d")
+_LOGS = Path("/var/log/supervisor")
 _NAME = "micronova.conf"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -120,6 +121,9 @@ def stop(memory: Memory, manager: str) -> None:
     elif manager == "supervisord" and (_SUPERVISOR / _NAME).exists():
         (_SUPERVISOR / _NAME).unlink()
         _run("supervisorctl", "update")
+        for one in programs(memory.machine):
+            for log in _LOGS.glob(f"{one.title}.log*"):
+                log.unlink(missing_ok=True)
 
 
 def _by_systemd(memory: Memory, again: bool) -> list[str]:
@@ -162,7 +166,7 @@ def _section(machine: Machine, one: Program) -> str:
             f"stopwaitsecs={one.stop_seconds}",
             # gunicorn's and Keystone's workers end with their masters
             "redirect_stderr=true",
-            f"stdout_logfile=/var/log/supervisor/{one.title}.log",
+            f"stdout_logfile={_LOGS / one.title}.log",
             "",
         ]
     )

@@ -76,7 +76,6 @@ def make(memory: Memory, manager: str, say: Say) -> list[str]:
         memory.add(f"file {_GUNICORN}")
         text = dict(files.texts())[Path(_GUNICORN)]
         machine.write(_GUNICORN, text, SHARED_MODE | 0o004)
-    configuration.write_service_password(memory)
     say("tables")
     conf = options.load(configuration.of_the_doctor(machine))
     schemas.upgrade(conf)

@@ -14,7 +14,9 @@ import pytest
 from release import chroot, debian
 from release.chroot import Chroot
 from release.tree import Repository
-from tests.fixtures.install_page import DEBIAN, ENVIRONMENT, MAKES, RELEASE
+from tests.fixtures.install_page import DEBIAN, ENVIRONMENT, MAKES, QUICKSTART, RELEASE
+from tests.functional import backends
+from tests.functional.unprepared import unprepared
 from tests.pages import ROOT, block
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
@@ -107,6 +109,69 @@ def test_on_a_clean_debian(machine: Chroot) -> None:
     assert left == set()
     users = machine.run("getent", "passwd", "micronova", check=False)
     assert users.returncode == 2, users.stdout
+
+
+_PORTS = (5432, 5672)
+"""Of a machine's own PostgreSQL and RabbitMQ; the chroot has the network of this one."""
+
+_STORY = """
+pg_ctlcluster $(pg_lsclusters --no-header | cut -d' ' -f1,2) start
+RABBITMQ_NODENAME=quickstart@localhost; export RABBITMQ_NODENAME
+rabbitmq-server -detached
+rabbitmqctl await_startup --timeout 120 >/dev/null
+supervisord --configuration /etc/supervisor/supervisord.conf
+took() {{ echo "took $1: $SECONDS s"; SECONDS=0; }}
+SECONDS=0
+{quickstart} 3</root/password
+took quickstart
+export OS_CLIENT_CONFIG_FILE=/var/lib/micronova/identity/clouds.yaml OS_CLOUD=micronova
+openstack() {{ /usr/lib/micronova/bin/openstack "$@"; }}
+openstack server create --flavor m1.small --image debian-13-genericcloud-amd64 \
+    --network vmbr0 --wait web -f value -c status
+took create
+{quickstart} 3</root/password | grep 'Nothing is missing'
+took again
+openstack server delete --wait web
+micronova quickstart --remove --yes {port}
+took remove
+! psql --version >/dev/null || runuser -u postgres -- psql -Atc \
+    "SELECT datname FROM pg_database WHERE datname IN ('micronova', 'placement')"
+rabbitmqctl --quiet list_users --no-table-headers
+ls /etc/micronova /etc/supervisor/conf.d /var/lib/micronova
+supervisorctl shutdown
+"""
+
+
+@pytest.mark.parametrize("machine", ["trixie"], indirect=True)
+def test_quickstart_on_a_clean_debian(machine: Chroot, tmp_path: Path) -> None:
+    if busy := [port for port in _PORTS if backends.listens(port)]:
+        pytest.skip(f"another server of this machine has the ports {busy}")
+    [package] = (machine.root / "root").glob("*.deb")
+    before = files(machine)
+    install, quickstart = block(*QUICKSTART).splitlines()
+    policy = machine.root / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    # the rest is what the page's machine has: somebody who runs services
+    install = install.replace("micronova_1.0.0~deb13_amd64.deb", package.name)
+    install = install.replace("install ", "install --yes --no-install-recommends supervisor ")
+    machine.run("bash", "-ec", f"cd /root; {install}")
+    with unprepared(tmp_path / "simulator", nodes=1, speed=50.0) as cluster:
+        (machine.root / "root/password").write_text(cluster.password)
+        (machine.root / "root/ca.pem").write_text(cluster.ca_file.read_text())
+        port = f"--port {backends.free_port(8)}"
+        line = quickstart.replace("https://pve1.example.org:8006", cluster.url)
+        line += f" --yes --password-fd 3 --ca /root/ca.pem {port}"
+        said = machine.run("bash", "-ec", _STORY.format(quickstart=line, port=port)).stdout
+    print(said)  # the seconds are for people
+    assert "The cloud is up" in said
+    assert "ACTIVE" in said.splitlines()
+    left = said.partition("took remove")[2].splitlines()[1:]
+    assert left[:2] == ["guest\t[administrator]", "/etc/micronova:"]
+    assert not {"micronova", "placement", "micronova.conf", "identity"} & set(left[2:])
+    machine.run("apt-get", "purge", "--yes", "micronova")
+    left_over = {name for name in files(machine) - before if "micronova" in name}
+    assert left_over == set()
 
 
 def make_a_server(machine: Chroot) -> None:

@@ -38,6 +38,16 @@ SERVICE_OPTIONS = (
     cfg.HostAddressOpt("host", default="127.0.0.1", help="Address that it listens on."),
     cfg.PortOpt("port", default=8775, help="Port that it listens on."),
     cfg.URIOpt(
+        "public_url",
+        help="Its URL in the catalog, for clients; default: by host and port.",
+    ),
+    cfg.StrOpt(
+        "service_password",
+        secret=True,
+        help="Password of the services' user, micronova, the same as in their configuration; "
+        "default: a new one.",
+    ),
+    cfg.URIOpt(
         "base_url",
         default="http://127.0.0.1:8774",
         help="URL that the catalog has for the APIs, below which are /compute, /image, /network "

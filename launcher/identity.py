@@ -60,11 +60,13 @@ def _keystone(conf: cfg.ConfigOpts) -> Keystone:
 
 def _start(conf: cfg.ConfigOpts, keystone: Keystone) -> None:
     options = conf[SERVICE_GROUP]
-    passwords = load_passwords(Path(options.state_dir))
+    given = {"micronova": options.service_password} if options.service_password else {}
+    passwords = load_passwords(Path(options.state_dir), given)
+    auth_url = f"{(options.public_url or keystone.auth_url).removesuffix('/v3')}/v3"
     placement = {"placement": options.placement_url}
-    endpoints = catalog(keystone.auth_url, options.base_url, placement)
+    endpoints = catalog(auth_url, options.base_url, placement)
     keystone.prepare(endpoints, passwords, lambda step: LOG.info("%s", step))
     keystone.start()
     keystone.wait_ready(_READY_SECONDS)
     project = project_id(keystone.auth_url, passwords)
-    write_client_files(Path(options.state_dir), keystone.auth_url, passwords, project)
+    write_client_files(Path(options.state_dir), auth_url, passwords, project)

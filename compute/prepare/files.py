@@ -5,7 +5,7 @@ from __future__ import annotations
 import configparser
 import io
 import os
-import shutil
+import pwd
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,10 @@ _GROUP = "proxmox"
 
 @dataclass(frozen=True)
 class Folder:
-    """Where they are; ``owner`` gets what is written, if one is named."""
+    """Where they are.
+
+    ``owner``: the services' user, who gets the tokens; the user's group may read the rest.
+    """
 
     path: Path
     owner: str = ""
@@ -65,8 +68,10 @@ class Folder:
             if not os.access(self.path, os.W_OK):
                 raise PermissionError
             if self.owner:
-                shutil.chown(self.path, group=self.owner)
-        except (OSError, LookupError) as error:
+                os.chown(self.path, -1, pwd.getpwnam(self.owner).pw_gid)
+        except KeyError:
+            raise ConfigurationError(f"There is no user {self.owner}.") from None
+        except OSError as error:
             raise ConfigurationError(f"Nothing can be written to {self.path}: {error}") from error
         self._present()
 
@@ -118,7 +123,8 @@ class Folder:
                 stream.flush()
                 os.fsync(stream.fileno())
             if self.owner:
-                shutil.chown(name, self.owner, self.owner)
+                found = pwd.getpwnam(self.owner)
+                os.chown(name, -1 if mode & 0o040 else found.pw_uid, found.pw_gid)
             Path(name).chmod(mode)
             Path(name).replace(path)
         except BaseException:

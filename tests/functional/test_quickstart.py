@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,11 @@ import psycopg
 import pytest
 
 from common.process.child import ROOT, die_with_parent
+from launcher.quickstart import steps
+from launcher.quickstart.machine import Machine, Ports
 from tests.functional import backends
 from tests.functional.backends import Postgres, free_port
-from tests.functional.unprepared import Unprepared, micronova, unprepared
+from tests.functional.unprepared import Unprepared, at_a_terminal, micronova, unprepared
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -80,8 +83,6 @@ class Place:
 
 def backends_user() -> str:
     """Return who runs the tests: it runs the services, too."""
-    import pwd
-
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
@@ -170,6 +171,77 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
         *("compute.conf", "proxmox.token", "proxmox-ca.pem")
     }
     assert place.quickstart("--remove", "--yes")[1] == "Nothing was made here.\n"
+
+
+def machine_of(place: Place) -> Machine:
+    return Machine(
+        place.folder / "again",
+        place.folder / "again-var",
+        *(backends_user(), "127.0.0.1", Ports.at(place.port)),
+        *(f"postgresql://postgres@127.0.0.1:{place.postgres.port}", place.bus),
+    )
+
+
+def test_what_was_interrupted_is_completed_or_removed(place: Place) -> None:
+    before, machine = place.named(), machine_of(place)
+    machine.folder.mkdir()
+    (machine.folder / "compute.conf").write_text("")
+    steps_made = ["databases", "message bus", "certificate", "configuration", "tables"]
+
+    def until(last: str) -> Callable[[str], None]:
+        def say(step: str) -> None:
+            if step == last:
+                raise Interrupted(step)
+
+        return say
+
+    for last in (*steps_made, "commands"):
+        with pytest.raises(Interrupted, match=last):
+            steps.make(steps.check(machine), "none", until(last))
+    first = {path.name: path.read_text() for path in machine.folder.iterdir()}
+    lines = steps.make(steps.check(machine), "none", str)
+    assert len(lines) == 8
+    assert first == {path.name: path.read_text() for path in machine.folder.iterdir()}
+    with pytest.raises(Interrupted):
+        steps.remove(steps.check(machine), "none", until("databases"))
+    steps.remove(steps.check(machine), "none", str)
+    assert place.named() == before
+    assert [path.name for path in machine.folder.iterdir()] == ["compute.conf"]
+    # after each of the steps, too
+    for last in steps_made:
+        with pytest.raises(Interrupted):
+            steps.make(steps.check(machine), "none", until(last))
+        steps.remove(steps.check(machine), "none", str)
+        assert place.named() == before
+
+
+class Interrupted(Exception):
+    """Ctrl-C."""
+
+
+def test_a_person_is_asked(place: Place) -> None:
+    words = [sys.executable, "-m", "micronova", "quickstart", "--services", "none"]
+    words += ["--folder", str(place.folder / "asked"), "--state-dir", str(place.folder / "av")]
+    words += ["--user", backends_user(), "--port", str(place.port)]
+    named = {
+        "MICRONOVA_POSTGRES": f"postgresql://postgres@127.0.0.1:{place.postgres.port}",
+        "MICRONOVA_RABBITMQ": place.bus,
+    }
+    before = place.named()
+    answers = [
+        ("[https://pve1.example.org:8006]: ", place.cluster.url),
+        ("Make all of it? [y/N] ", "y"),
+        ("Password of root@pam: ", place.cluster.password),
+        ("(Node, Certificates)? [y/N] ", "y"),
+        ("Make all of it? [y/N] ", "n"),
+    ]
+    with unprepared(place.folder / "fresh", nodes=1) as fresh:
+        answers[0] = (answers[0][0], fresh.url)
+        answers[2] = (answers[2][0], fresh.password)
+        code, shown = at_a_terminal(words, answers, named)
+        assert (code, fresh.writes()) == (1, [])
+    assert "Nothing was made here: the clusters are not prepared." in shown
+    assert place.named() == before
 
 
 def test_what_is_not_ours_is_left_alone(place: Place) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import re
 import stat
 import sys
@@ -163,7 +165,7 @@ def test_the_password_is_sent_to_nobody_who_is_not_trusted(
         (("--image", "../x.qcow2=https://x.example/"), None, "../x.qcow2=https://x.example/ is"),
         (("--token", "micronova@pve"), None, "micronova@pve is no token"),
         (("--pool", "a b"), None, "a b is no name of a pool."),
-        (("--owner", "nobody-there"), None, "Nothing can be written to "),
+        (("--owner", "nobody-there"), None, "There is no user nobody-there."),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_made(
@@ -290,6 +292,20 @@ def test_files_of_people_are_left_alone(cluster: Unprepared, tmp_path: Path) -> 
         assert "# [proxmox:west] host_prefix = west-" in done.stdout
     assert "vm_storage = local-lvm" in configured.read_text()
     assert "clusters = proxmox,west" in configured.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_the_services_own_what_they_must(cluster: Unprepared, tmp_path: Path) -> None:
+    who = pwd.getpwnam("nobody")
+    prepare(cluster, tmp_path / "etc", "--yes", "--owner", "nobody")
+    found = {path.name: path.stat() for path in (tmp_path / "etc").iterdir()}
+    owners = {name: (one.st_uid, one.st_gid) for name, one in found.items()}
+    assert owners == {
+        "compute.conf": (0, who.pw_gid),
+        "proxmox.token": (who.pw_uid, who.pw_gid),
+        "proxmox-ca.pem": (0, who.pw_gid),
+    }
+    assert (tmp_path / "etc").stat().st_gid == who.pw_gid
 
 
 def test_two_clusters_at_once(cluster: Unprepared, tmp_path: Path) -> None:

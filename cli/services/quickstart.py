@@ -107,6 +107,7 @@ class Quickstart(Command):
 
         machine = _machine(parsed_args)
         manager = parsed_args.services or processes.kind()
+        processes.check(machine, manager)
         memory = steps.check(machine)
         if parsed_args.remove:
             self._remove(memory, manager, parsed_args)

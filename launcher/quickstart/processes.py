@@ -41,6 +41,20 @@ _NAME = "micronova.conf"
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
+def check(machine: Machine, manager: str) -> None:
+    """Raise ConfigurationError where the units name other folders or another user."""
+    if manager == "systemd" and (machine.folder, machine.state, machine.user) != (
+        Path("/etc/micronova"),
+        Path("/var/lib/micronova"),
+        "micronova",
+    ):
+        raise ConfigurationError(
+            "The units of systemd are for the user micronova, /etc/micronova and "
+            "/var/lib/micronova: leave out --user, --folder and --state-dir, or add "
+            "--services none."
+        )
+
+
 def kind() -> str:
     """Return which of ``KINDS`` runs services here."""
     if Path("/run/systemd/system").is_dir():

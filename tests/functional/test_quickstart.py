@@ -199,19 +199,19 @@ def test_what_was_interrupted_is_completed_or_removed(place: Place) -> None:
         with pytest.raises(Interrupted, match=last):
             steps.make(steps.check(machine), "none", until(last))
     first = {path.name: path.read_text() for path in machine.folder.iterdir()}
-    lines = steps.make(steps.check(machine), "none", str)
+    lines = steps.make(steps.check(machine), "none", until("never"))
     assert len(lines) == 8
     assert first == {path.name: path.read_text() for path in machine.folder.iterdir()}
     with pytest.raises(Interrupted):
         steps.remove(steps.check(machine), "none", until("databases"))
-    steps.remove(steps.check(machine), "none", str)
+    steps.remove(steps.check(machine), "none", until("never"))
     assert place.named() == before
     assert [path.name for path in machine.folder.iterdir()] == ["compute.conf"]
     # after each of the steps, too
     for last in steps_made:
         with pytest.raises(Interrupted):
             steps.make(steps.check(machine), "none", until(last))
-        steps.remove(steps.check(machine), "none", str)
+        steps.remove(steps.check(machine), "none", until("never"))
         assert place.named() == before
 
 

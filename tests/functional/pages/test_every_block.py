@@ -46,6 +46,11 @@ NAMED = {
     "micronova volume create|delete|set --size|revert": (
         "names four commands and their --wait; tests/functional/cli/test_live.py waits by them"
     ),
+    "micronova proxmox prepare https://pve1.example.org:8006": (
+        "tests/functional/cli/test_first_real_server.py runs README.md's line"
+    ),
+    "micronova quickstart": "tests/functional/test_installed.py runs the line of docs/install.md",
+    "micronova quickstart --remove": "tests/functional/test_quickstart.py, and as above",
     "openstack quota set": "names the command, which needs a limit",
     "micronova up": "each cloud of these tests is started by it",
     "micronova up --demo": "README.md's `make demo` is this",
@@ -58,6 +63,7 @@ NAMED = {
         f"micronova service {name}": "the unit's: tests/functional/test_printed_deployment.py"
         for name in ("compute", "conductor", "console", "scheduler")
     },
+    "micronova service identity": "the unit's: tests/functional/test_quickstart.py",
 }
 
 

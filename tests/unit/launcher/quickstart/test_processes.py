@@ -7,7 +7,6 @@ import getpass
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -139,8 +138,8 @@ def test_what_a_manager_refuses_is_said(memory: Memory, called: Path, tmp_path: 
 
 @pytest.mark.parametrize("folder", ["/etc/micronova", "/etc/other"])
 def test_the_units_folders_are_theirs(folder: str) -> None:
-    user: Sequence[str] = ("micronova", "127.0.0.1")
-    machine = Machine(Path(folder), Path("/var/lib/micronova"), *user, Ports())
+    state = Path("/var/lib/micronova")
+    machine = Machine(Path(folder), state, "micronova", "127.0.0.1", Ports())
     processes.check(machine, "supervisord")
     if folder == "/etc/micronova":
         processes.check(machine, "systemd")

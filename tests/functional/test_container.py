@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from release import archives, chroot, debian
-from tests.fixtures.install_page import IMAGE
+from tests.fixtures.install_page import COMPOSED, IMAGE
 from tests.functional.waiting import eventually
 from tests.pages import ROOT, block
 
@@ -96,3 +96,27 @@ def test_the_image_as_the_page_prints_it(podman: Podman, tmp_path: Path) -> None
     assert "CapEff:\t0000000000000000" in inside
     podman.shell("podman stop --time 60 cloud")
     assert podman.shell("podman inspect --format '{{.State.ExitCode}}' cloud").strip() == "0"
+
+
+def test_compose_reads_the_files_of_services(tmp_path: Path) -> None:
+    """Compose itself, of a clean Debian: it needs no daemon to read a file and fill it in."""
+    if lacking := chroot.missing():
+        pytest.skip(f"needs {', '.join(lacking)}")
+    cache = Path(os.environ.get("MICRONOVA_TEST_DEBIANS", debian.CACHE))
+    make_secrets = block(*COMPOSED).splitlines()[0]
+    with chroot.Chroot.of(chroot.archive("trixie", (), cache)) as machine:
+        machine.run("apt-get", "update")
+        words = ("install", "--yes", "--no-install-recommends", "docker-compose", "openssl")
+        machine.run("apt-get", *words)
+        place = machine.root / "root"
+        for name in ("compose.yaml", "compose.services.yaml"):
+            shutil.copy(ROOT / "containers" / name, place)
+        read = "docker-compose --file compose.services.yaml config"
+        said = machine.run("bash", "-ec", f"cd /root; {read} --quiet", check=False)
+        assert (said.returncode != 0, "see docs/install.md" in said.stdout) == (True, True)
+        shown = machine.run("bash", "-ec", f"cd /root; {make_secrets}\n{read}").stdout
+        assert "rabbit://micronova:" in shown
+        assert "${" not in shown
+        services = machine.run("bash", "-ec", f"cd /root; {read} --services").stdout.split()
+        assert {"public-2", "mq3", "conductor-2"} <= set(services)
+        machine.run("bash", "-ec", "cd /root; docker-compose --file compose.yaml config --quiet")

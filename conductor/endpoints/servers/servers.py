@@ -21,6 +21,7 @@ from conductor.rpc.servers.servers import (
     RebuildServer,
 )
 from conductor.servers.accept import SOFT_DELETE, Accept
+from conductor.servers.begin_delete import DeleteAcceptance
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks import begin_image, begin_unshelve
 from conductor.servers.disks.begin_rebuild import CHANGEABLE as REBUILT
@@ -30,7 +31,6 @@ from conductor.servers.move import begin_evacuation, begin_live_migration, steer
 from conductor.servers.move.begin_resize import ResizeAcceptance
 from conductor.servers.power import suspendable
 from conductor.servers.record import lock, reset_state
-from conductor.servers.remove.begin_delete import DeleteAcceptance
 from conductor.store.quotas import quotas
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers

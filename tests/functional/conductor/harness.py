@@ -61,11 +61,11 @@ from conductor.engine.runner import Flow, Runner
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
+from conductor.servers.begin_delete import DeleteAcceptance
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
 from conductor.servers.disks.begin_rescue import RescueAcceptance
 from conductor.servers.move.begin_resize import ResizeAcceptance
-from conductor.servers.remove.begin_delete import DeleteAcceptance
 from conductor.servers.table import endings
 from conductor.servers.table import flows as all_flows
 from conductor.store.records import Operation

@@ -24,9 +24,9 @@ from common.rpc import UNKNOWN
 from conductor.engine.gathering import Apart
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreatedServers, CreateServers, RequestedNetwork
+from conductor.servers import begin_delete
 from conductor.servers.create import begin_create
 from conductor.servers.create.commits import Chosen, Commits
-from conductor.servers.remove import begin_delete
 from conductor.store.servers import vmids
 from db import schema
 from tests.functional import waiting

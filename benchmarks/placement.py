@@ -103,6 +103,15 @@ def run(url: str, count: int, rounds: int) -> dict[str, Any]:
         }
         request("PUT", f"/allocations/{consumers[number]}", body=body)
 
+    def claim_first(number: int) -> None:
+        body = {
+            "providers": [uuids[(number + step) % count] for step in range(min(10, count))],
+            "resources": WANTED,
+            "project_id": "project",
+            "user_id": "user",
+        }
+        request("PUT", f"/micronova/allocations/{uuid.uuid4()}", body=body)
+
     start = time.perf_counter()
     request("GET", "/allocation_candidates", query)
     first = time.perf_counter() - start
@@ -119,7 +128,12 @@ def run(url: str, count: int, rounds: int) -> dict[str, Any]:
                 f"{query}&limit=1000&required=HW_CPU_X86_VMX%2C%21COMPUTE_STATUS_DISABLED",
             ),
         ),
+        "GET /micronova/allocation_candidates?limit=1000": measure(
+            rounds,
+            lambda _: request("GET", "/micronova/allocation_candidates", f"{query}&limit=1000"),
+        ),
         "PUT /allocations/{new consumer}": measure(rounds, claim),
+        "PUT /micronova/allocations/{new consumer}, of ten": measure(rounds, claim_first),
         "GET /allocations/{consumer}": measure(
             rounds, lambda number: request("GET", f"/allocations/{consumers[number]}")
         ),
@@ -133,6 +147,12 @@ def run(url: str, count: int, rounds: int) -> dict[str, Any]:
         request("GET", "/allocation_candidates", f"{query}&limit=1000")
 
     figures["PUT, then GET candidates"] = measure(rounds, both)
+
+    def both_as_columns(number: int) -> None:
+        claim_first(number)
+        request("GET", "/micronova/allocation_candidates", f"{query}&limit=1000")
+
+    figures["PUT of ten, then GET in columns"] = measure(rounds, both_as_columns)
     return {
         "providers": count,
         "rounds": rounds,

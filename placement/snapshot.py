@@ -158,7 +158,8 @@ class Snapshot:
     def used(self, stocks: Mapping[tuple[int, str], Inventory]) -> Snapshot:
         """Return the snapshot with other usages; keys are (internal ID, resource class).
 
-        Only providers and classes of the snapshot are changed.
+        Only providers and classes of the snapshot are changed, and of a column only how much is
+        used and how much is free.
         """
         providers = list(self.providers)
         columns: dict[str, Column] = {}
@@ -171,8 +172,10 @@ class Snapshot:
                 provider, stocks={**provider.stocks, name: stock}, rendered={}
             )
             if name not in columns:
-                columns[name] = self.columns[name].resized(len(providers))
-            columns[name].put(slot, stock)
+                before = self.columns[name]
+                columns[name] = before._replace(most=before.most.copy(), used=before.used.copy())
+            columns[name].most[slot] = max(-1, stock.room)
+            columns[name].used[slot] = stock.used
         return replace(self, providers=providers, columns={**self.columns, **columns})
 
     def changed(self, providers: Iterable[Provider], removed: Iterable[int] = ()) -> Snapshot:

@@ -51,7 +51,7 @@ class Ledger:
         self._repeated(lambda connection: write(connection, claims))
 
     def _repeated(self, work: Callable[[Connection], T]) -> T:
-        """Run a transaction again where another one creates the same consumer meanwhile."""
+        """Run a transaction again where another one creates the same consumer at the same time."""
         for _ in range(self._attempts):
             try:
                 return self._database.write(work)

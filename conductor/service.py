@@ -70,6 +70,7 @@ from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from conductor.tracing.tracer import Tracer
 from db import engine
+from db.reads.ledger.calls import looking
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
 
@@ -165,7 +166,13 @@ class ConductorService:
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
         )
-        self._server = rpc.Server(transport, CONDUCTOR_TOPIC, name, [events, *endpoints])
+        self._server = rpc.Server(
+            transport,
+            CONDUCTOR_TOPIC,
+            name,
+            [events, *endpoints],
+            look=looking(self.store.read),
+        )
 
     @property
     def health(self) -> Health:

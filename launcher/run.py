@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from common import log
 from common.process import garbage
 from common.process.child import report
-from launcher import configuration, metrics, wiring
+from launcher import clocks, configuration, metrics, wiring
 
 LOG = log.logger(__name__)
 
@@ -28,7 +28,9 @@ def run(name: str, files: Sequence[str]) -> None:
     # Blocked in every thread that is started from here on: only the wait below takes them. A
     # handler would not run while its signal went to another thread and this one waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    service = wiring.SERVICES[name](wiring.Wiring(conf))
+    process = wiring.Wiring(conf)
+    timekeeper = clocks.start_of(clocks.of_service(name, process))
+    service = wiring.SERVICES[name](process)
     service.start()
     metrics.listen(conf, name, service.health)
     garbage.settle()
@@ -41,6 +43,7 @@ def run(name: str, files: Sequence[str]) -> None:
         LOG.info("The %s is stopping.", name)
         notify_systemd("STOPPING=1")
         service.stop()
+        timekeeper.stop()
 
 
 def notify_systemd(state: str) -> None:

@@ -10,7 +10,8 @@ from common import log
 from common.errors import ConfigurationError
 from common.process import garbage
 from common.process.health import Health
-from launcher import configuration, metrics, wiring
+from common.process.timekeeping import Ask
+from launcher import clocks, configuration, metrics, wiring
 from launcher.mount import Mount
 from web.proxies import Proxies
 
@@ -30,7 +31,7 @@ DASHBOARD = "dashboard"
 NAMES = frozenset({*wiring.APIS, *TOGETHER, DASHBOARD})
 
 
-_Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication, Health]"
+_Prepared: TypeAlias = "tuple[cfg.ConfigOpts, WSGIApplication, Health, Ask | None]"
 
 _prepared: dict[str, _Prepared] = {}
 """{name: the API that this process, or its parent before the fork, made ahead}."""
@@ -38,11 +39,15 @@ _prepared: dict[str, _Prepared] = {}
 
 @functools.cache
 def application(name: str) -> WSGIApplication:
-    """Return one API, or those of a name in `TOGETHER`; made once, or by `preload`."""
+    """Return one API, or those of a name in `TOGETHER`; made once, or by `preload`.
+
+    Raises ConfigurationError, also if this machine's clock is off too far.
+    """
     garbage.load()
     garbage.limit_arenas()
-    conf, made, health = _prepared.pop(name) if name in _prepared else _prepare(name)
+    conf, made, health, clock = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
+    clocks.start_of(clock)
     metrics.listen(conf, metrics.of_application(name), health)
     garbage.settle()
     return made
@@ -69,7 +74,8 @@ def _prepare(name: str) -> _Prepared:
     service = DASHBOARD if name == DASHBOARD else None
     conf = configuration.load(configuration.files_of_environment(), service=service)
     process = wiring.Wiring(conf)
-    return conf, _made(name, process), process.health or Health()
+    made = _made(name, process)
+    return conf, made, process.health or Health(), process.clock
 
 
 def _made(name: str, process: wiring.Wiring) -> WSGIApplication:

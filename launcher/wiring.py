@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from common.clients.projects import Projects
     from common.process.health import Health
+    from common.process.timekeeping import Ask
     from common.rpc.messaging import oslo_messaging
     from conductor.rpc import ConductorRpc
     from placement.client import PlacementClient
@@ -90,8 +91,15 @@ class Wiring:
     def conductor_client(self) -> ConductorRpc:
         """The client of the conductor."""
         from conductor.rpc import connect
+        from db.reading import reading
+        from db.reads.ledger.calls import looking
 
-        return connect(self.transport)
+        if not self.conf.database.reader_connection:
+            return connect(self.transport)
+        return connect(self.transport, look=looking(lambda: reading(self.reader)))
+
+    clock: Ask | None = None
+    """How the clock of what is made here is read; None: it is this machine's."""
 
     has_cloud_api = False
     """Whether an API of the cloud was made here."""
@@ -187,10 +195,11 @@ def volume_api(wiring: Wiring) -> WSGIApplication:
 
 def placement_api(wiring: Wiring) -> WSGIApplication:
     """Make placement."""
-    from launcher import health
+    from launcher import clocks, health
     from placement.app import make_app, make_services
 
     services = make_services(wiring.conf)
+    wiring.clock = wiring.clock or clocks.of_database(services.database.reader)
     wiring.note("placement", health.of_placement(services.database))
     return _wsgi(make_app(wiring.conf, services=services))
 
@@ -215,10 +224,11 @@ APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
 def _note_health(wiring: Wiring) -> None:
     """Note what every API of the cloud needs, once for all of them."""
     from conductor.rpc import connect
-    from launcher import health
+    from launcher import clocks, health
 
     if not wiring.has_cloud_api:
         wiring.has_cloud_api = True
+        wiring.clock = wiring.clock or clocks.of_database(wiring.reader)
         wiring.note(
             "cloud", health.of_api(wiring.reader, connect(wiring.transport, health.PING_SECONDS))
         )

@@ -16,6 +16,8 @@ class Call(versioned.Call):
     """A request that is being answered."""
 
     links: Links
+    key: str | None = None
+    """The client's Idempotency-Key, as it was sent."""
     found: Server | None = None
     """The server that the path names, where it names one."""
 

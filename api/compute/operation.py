@@ -39,6 +39,7 @@ class ComputeApi(VersionedApi[Call]):
             version=version,
             query=Query.parse(req.query_string),
             links=links_of(req, self.cloud.conf.api.compute_link_prefix),
+            key=req.get_header("Idempotency-Key"),
         )
 
     def refuse(self, req: falcon.Request, call: Call) -> None:

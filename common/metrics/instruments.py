@@ -121,10 +121,10 @@ class Histogram(Instrument):
 
 @dataclass(frozen=True)
 class Gauge(Instrument):
-    """A value that may rise and fall, set or added to by the code that knows it.
+    """A value that may rise and fall, set or added to by the code that knows it."""
 
-    Workers that share their values add theirs up.
-    """
+    added_up: bool = True
+    """Of workers that share their values: their sum; else what one of them set last."""
 
     kind = "gauge"
 
@@ -132,7 +132,10 @@ class Gauge(Instrument):
         import prometheus_client
 
         return prometheus_client.Gauge(
-            self.name, self.text, self.labels, multiprocess_mode="livesum"
+            self.name,
+            self.text,
+            self.labels,
+            multiprocess_mode="livesum" if self.added_up else "livemostrecent",
         )
 
     def set(self, value: float, *values: str) -> None:

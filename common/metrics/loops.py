@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
+from common import clock
 from common.metrics import table
 
 
 def done(loop: str, period_seconds: float) -> None:
     """Record that a loop did its work, and does so again within the period."""
-    table.LOOP_SUCCESS.set(time.time(), loop)
+    table.LOOP_SUCCESS.set(clock.seconds(), loop)
     table.LOOP_PERIOD.set(period_seconds, loop)
 
 

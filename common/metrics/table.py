@@ -49,6 +49,11 @@ RPC_CALLS = Counter(
 RPC_CALL_SECONDS = Histogram(
     "micronova_rpc_call_seconds", "Time until a call was answered.", ("topic", "method")
 )
+RPC_REPEATED = Counter(
+    "micronova_rpc_calls_repeated_total",
+    "Calls for which another server was asked, as the first one was silent.",
+    ("topic", "method"),
+)
 RPC_CASTS = Counter(
     "micronova_rpc_casts_total",
     "Messages sent without waiting: ok, or unavailable when the bus took none.",
@@ -159,6 +164,11 @@ LOOP_PERIOD = Gauge(
     "micronova_loop_period_seconds", "In how long it is to do so again.", ("loop",)
 )
 LOOP_FAILURES = Counter("micronova_loop_failures_total", "Turns of it that failed.", ("loop",))
+CLOCK_OFFSET = Gauge(
+    "micronova_clock_offset_seconds",
+    "By how much this machine's clock is ahead of the database's, at the last comparison.",
+    added_up=False,
+)
 
 # --- scheduler
 
@@ -404,6 +414,7 @@ ANSWERED_BY: Mapping[str, str] = {
     "micronova_sql_": "api, conductor, placement",
     "micronova_pool_": "conductor, compute",
     "micronova_loop_": "conductor, scheduler, compute",
+    "micronova_clock_": "all but the dashboard",
     "micronova_scheduler_": "scheduler",
     "micronova_console_": "console",
     "micronova_command": "compute",

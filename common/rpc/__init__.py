@@ -8,9 +8,11 @@ its interface version, so that two releases can talk during a rolling upgrade.
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
+import secrets
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +36,9 @@ from common.errors import (
     Unimplemented,
 )
 from common.log import logger
-from common.metrics import messages
+from common.metrics import messages, table
 from common.rpc import deadlines, signatures
+from common.rpc.deadlines import Deadline, Wait
 from common.rpc.messaging import (
     RPCServer,
     amqpdriver,
@@ -44,6 +47,7 @@ from common.rpc.messaging import (
     oslo_messaging,
     tracing_options,
 )
+from common.rpc.signs import Signs
 
 LOG = logger(__name__)
 
@@ -60,11 +64,21 @@ OPTIONS = [
         help="Seconds that a call waits for its answer before it fails as unavailable.",
     ),
     cfg.IntOpt(
+        "silence_seconds",
+        default=5,
+        min=1,
+        help="Seconds that a call of the APIs waits for a sign of the conductor that took it, "
+        "before another conductor is asked. A conductor that works on a call gives signs. Where "
+        "it is frozen or cut off it gives none, and does nothing later that was asked of another.",
+    ),
+    cfg.IntOpt(
         "rpc_workers",
         default=16,
         min=1,
         max=256,
-        help="Threads in which a service answers messages.",
+        help="Threads in which a service answers messages; the message bus delivers as many "
+        "ahead ([oslo_messaging_rabbit] rabbit_qos_prefetch_count), and no more: what a frozen "
+        "service was given waits until the bus closes its connection.",
     ),
 ]
 
@@ -85,7 +99,8 @@ _RABBIT_DEFAULTS = {
     "rabbit_quorum_queue": True,
     "rabbit_transient_quorum_queue": True,
     "use_queue_manager": False,
-    "rabbit_qos_prefetch_count": 64,
+    # A silent connection is closed after two of them; then others get what it was given.
+    "heartbeat_timeout_threshold": 15,
 }
 
 
@@ -114,10 +129,10 @@ _WAIT = "wait"
 
 @dataclass(frozen=True)
 class _Waiting:
-    """A request context with the time that the caller waits, in seconds."""
+    """A request context with how long the caller waits."""
 
     ctxt: RequestContext
-    seconds: float
+    wait: Wait
 
 
 class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
@@ -131,7 +146,7 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
     def serialize_context(self, ctxt: RequestContext | _Waiting) -> dict[str, Any]:
         if isinstance(ctxt, _Waiting):
-            return {**_set(ctxt.ctxt), _WAIT: deadlines.sent(ctxt.seconds)}
+            return {**_set(ctxt.ctxt), _WAIT: ctxt.wait.to_message()}
         return _set(ctxt)
 
     def deserialize_context(self, ctxt: dict[str, Any]) -> RequestContext:
@@ -145,6 +160,9 @@ def _set(ctxt: RequestContext) -> dict[str, Any]:
 
 def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     """Return the transport that ``transport_url`` names."""
+    conf.set_default(
+        "rabbit_qos_prefetch_count", conf.rpc.rpc_workers, group="oslo_messaging_rabbit"
+    )
     return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
 
 
@@ -160,6 +178,9 @@ class Client:
         self._topic = topic
         self._client = oslo_messaging.get_rpc_client(bus, target, serializer=_Serializer())
         self._timeout = bus.conf.rpc.rpc_timeout_seconds
+        self._silence = bus.conf.rpc.silence_seconds
+        #: within one process there is no other server to ask
+        self._alone = getattr(bus._driver, "in_process", False)
 
     def call(
         self,
@@ -168,25 +189,51 @@ class Client:
         *,
         timeout_seconds: float | None = None,
         server: str | None = None,
+        repeats: bool = False,
         **args: Any,
     ) -> Any:
         """Wait for the answer, as plain values; with ``server``, of that one.
 
+        With ``repeats`` another server is asked after ``[rpc] silence_seconds`` without a sign of
+        the first one, until the time is over: what may be asked twice.
+
         Raises the callee's error, or Unavailable; with the detail ``outcome`` UNKNOWN where it may
         have been carried out. It won't be any more: see ``common.rpc.deadlines``.
         """
-        where = {"server": server} if server else {}
-        seconds = timeout_seconds or self._timeout
-        prepared = self._client.prepare(timeout=seconds, **where)
+        seconds, call = timeout_seconds or self._timeout, secrets.token_hex(16)
         try:
             with messages.calling(self._topic, method, _result):
-                return prepared.call(_Waiting(ctxt, seconds), method, **args)
+                if repeats and not self._alone:
+                    return self._call_any(ctxt, method, seconds, call, args)
+                where = {"server": server} if server else {}
+                prepared = self._client.prepare(timeout=seconds, **where)
+                wait = Wait(seconds, call=call)
+                return prepared.call(_Waiting(ctxt, wait), method, **args)
         except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure) as error:
             raise Unavailable(
-                f"The service behind {method} did not answer.", outcome=UNKNOWN
+                f"The service behind {method} did not answer.", outcome=UNKNOWN, call=call
             ) from error
         except oslo_messaging.MessageUndeliverable as error:
             raise Unavailable(f"The service behind {method} did not answer.") from error
+
+    def _call_any(
+        self, ctxt: RequestContext, method: str, seconds: float, call: str, args: dict[str, Any]
+    ) -> Any:
+        """Call, and ask another server as long as one is silent and there is time."""
+        end, again = time.monotonic() + seconds, False
+        silence = min(self._silence, max(1.0, seconds / _MOST_SILENT))
+        while True:
+            left = max(end - time.monotonic(), silence)
+            prepared = self._client.prepare(timeout=left, call_monitor_timeout=silence)
+            wait = Wait(left, silence, call=call, again=again)
+            try:
+                return prepared.call(_Waiting(ctxt, wait), method, **args)
+            except oslo_messaging.MessagingTimeout:
+                if end - time.monotonic() < 1.0:
+                    raise
+            LOG.warning("Nobody answered %s for %.1f s; asking another one.", method, silence)
+            table.RPC_REPEATED.count(self._topic, method)
+            again = True
 
     def cast(
         self,
@@ -209,6 +256,10 @@ class Client:
                 prepared.cast(ctxt, method, **args)
         except oslo_messaging.MessagingException as error:
             raise Unavailable(f"The message bus did not take {method}.") from error
+
+
+#: how many servers may be silent, one after the other, while a short call waits
+_MOST_SILENT = 3
 
 
 def _result(error: Exception) -> str:
@@ -238,8 +289,28 @@ def _is_traced(error: Unavailable) -> bool:
     return not expected and not error.details.get("given_up")
 
 
+@dataclass(frozen=True)
+class Done:
+    """A call was carried out before."""
+
+    answer: Any
+
+
+Look = Callable[[RequestContext, str, str, Any], Done | None]
+"""Returns what a call was answered when another server carried it out, given its ID, its method
+and the type of its answer; None: it was not carried out."""
+
+_signs = Signs()
+
+
 class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
     """Answers refusals as expected errors, without a traceback in the log."""
+
+    _look: Look | None = None
+
+    def ask_of_repeated(self, look: Look | None) -> None:
+        """Ask this about repeated calls, before they are carried out."""
+        self._look = look
 
     def measured(self, topic: str, endpoints: Sequence[object]) -> None:
         """Measure messages as those of a topic, with the methods that its endpoints have."""
@@ -256,9 +327,27 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         with messages.handling(self._topic, name, waited, _result):
             return self._dispatch(incoming)
 
+    def _done(self, incoming: Any, deadline: Deadline | None) -> Done | None:
+        """Return what a repeated call was answered when it was carried out."""
+        if deadline is None or not deadline.wait.again or self._look is None:
+            return None
+        method = incoming.message["method"]
+        called = next(
+            (getattr(one, method) for one in self.endpoints if hasattr(one, method)), None
+        )
+        if called is None:
+            return None
+        ctxt = self.serializer.deserialize_context(incoming.ctxt)
+        kind = signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
+        return self._look(ctxt, deadline.wait.call, method, kind)
+
     def _dispatch(self, incoming: Any) -> Any:
         try:
-            with deadlines.answering(getattr(incoming, "until", None)):
+            deadline: Deadline | None = getattr(incoming, "deadline", None)
+            with _signs.sent_for(incoming, deadline), deadlines.answering(deadline):
+                done = self._done(incoming, deadline)
+                if done is not None:
+                    return self.serializer.serialize_entity(None, done.answer)
                 return super().dispatch(incoming)
         except Unavailable as error:
             if _is_traced(error):
@@ -273,16 +362,13 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
 class _Receiver(RPCServer):  # type: ignore[misc]
     """Notes when a message arrives, and its deadline, before it waits for a thread."""
 
-    #: of all senders, by whatever server of this process
-    _delays = deadlines.Delays()
-
     def _on_incoming(self, incoming: Any) -> None:
         for message in incoming:
             message.arrived = time.monotonic()
-            wait = deadlines.Wait.from_message(message.ctxt.get(_WAIT))
+            wait = Wait.from_message(message.ctxt.get(_WAIT))
             if wait is not None:
-                under_way = self._delays.seconds(wait, time.time())
-                message.until = deadlines.until(wait, under_way, message.arrived)
+                message.deadline = Deadline(wait, message.arrived)
+                message.client_timeout = None  # the library would begin a thread for each call
         super()._on_incoming(incoming)
 
 
@@ -297,7 +383,9 @@ class Server:
         endpoints: Sequence[object],
         *,
         workers: int | None = None,
+        look: Look | None = None,
     ) -> None:
+        """``look`` knows which calls were carried out: it is asked about repeated ones."""
         self._workers = workers or bus.conf.rpc.rpc_workers
         self._own, self._name = Client(bus, topic), name
         self._bus, self._target = bus, oslo_messaging.Target(topic=topic, server=name)
@@ -307,6 +395,7 @@ class Server:
             oslo_messaging.DefaultRPCAccessPolicy,
         )
         self._dispatcher.measured(topic, endpoints)
+        self._dispatcher.ask_of_repeated(look)
         self._server = self._receiver()
 
     def _receiver(self) -> _Receiver:

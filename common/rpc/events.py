@@ -1,6 +1,6 @@
 """The events that services publish to each other: one protocol per topic.
 
-All are casts but one question, and the receivers implement the protocols. Agents and schedulers
+All are casts but two questions, and the receivers implement the protocols. Agents and schedulers
 know the conductor only by these events.
 """
 
@@ -34,6 +34,12 @@ class ConductorEvents(Protocol):
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
         """Ask whether a worker still has this attempt, so that it may undo it. A call."""
+
+    def time(self, ctxt: RequestContext) -> float:
+        """Return the time of the database's clock, in seconds since 1970. A call.
+
+        Raises Unavailable if the conductor doesn't know it yet.
+        """
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Report VMs of one cluster as they were seen."""

@@ -114,6 +114,9 @@ _buses_lock = threading.Lock()
 class LocalDriver(driver_base.BaseDriver):  # type: ignore[misc]
     """The driver object of oslo.messaging; every driver of one URL shares one bus."""
 
+    #: senders and receivers stand still together
+    in_process = True
+
     def __init__(
         self,
         conf: Any,

@@ -34,6 +34,12 @@ def load_answer(method: Callable[..., Any], answer: Any) -> Any:
     return answer if hint is None else codec.load(hint, answer)
 
 
+@functools.cache
+def answer_of(method: Callable[..., Any]) -> Any:
+    """Return the type of a method's answer."""
+    return typing.get_type_hints(method).get("return")
+
+
 class TypedEndpoint:
     """An endpoint whose methods get message classes where plain values came over RPC."""
 

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from common import rpc
 from common.context import RequestContext
+from common.errors import Unavailable
 from common.rpc import signatures
 
 Surface = TypeVar("Surface")
@@ -33,9 +34,13 @@ class TypedClient(Generic[Surface]):
         server: str | None = None,
         fanout: bool = False,
         timeout_seconds: float | None = None,
+        repeats: bool = False,
+        look: rpc.Look | None = None,
     ) -> None:
+        """``repeats``: another server is asked while one is silent. ``look``: asked in the end
+        whether a call without an answer was carried out."""
         self._rpc, self._server, self._fanout = client, server, fanout
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._repeats, self._look = timeout_seconds, repeats, look
 
     def to(self, server: str, timeout_seconds: float | None = None) -> TypedClient[Surface]:
         """Return a client of that server alone."""
@@ -53,14 +58,30 @@ class TypedClient(Generic[Surface]):
         **values: P.kwargs,
     ) -> Answer:
         """Wait for the answer. Raises as ``rpc.Client.call``."""
-        answer = self._rpc.call(
-            ctxt,
-            _name(method, args),
-            server=self._server,
-            timeout_seconds=self._timeout_seconds,
-            **values,
-        )
+        name = _name(method, args)
+        try:
+            answer = self._rpc.call(
+                ctxt,
+                name,
+                server=self._server,
+                timeout_seconds=self._timeout_seconds,
+                repeats=self._repeats,
+                **values,
+            )
+        except Unavailable as error:
+            done = self._done(ctxt, method, error.details.get("call"))
+            if done is None:
+                raise
+            answer = done.answer
         return cast(Answer, signatures.load_answer(method, answer))
+
+    def _done(
+        self, ctxt: RequestContext, method: Callable[..., Any], call: str | None
+    ) -> rpc.Done | None:
+        """Return the answer to a call that nobody answered, if it was carried out."""
+        if call is None or self._look is None:
+            return None
+        return self._look(ctxt, call, method.__name__, signatures.answer_of(method))
 
     def cast(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -60,7 +61,7 @@ class Repeats:
     """Earlier commands of this process; thread-safe."""
 
     def __init__(self) -> None:
-        self._began_at = clock.utcnow()
+        self._began = time.monotonic()
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
         self._powered: collections.OrderedDict[str, _Begun] = collections.OrderedDict()
@@ -75,7 +76,9 @@ class Repeats:
         """
         if command.sent_at is None or not isinstance(command, (Build, Copy, Power, *_ONCE)):
             return False
-        return command.sent_at < self._began_at
+        # By the clock as it is known now: it may have been wrong when the process began.
+        began_at = clock.after(self._began - time.monotonic())
+        return command.sent_at < began_at
 
     def is_overtaken(self, command: Command) -> bool:
         """Return whether a later Destroy of the server was accepted, which this must not undo.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from common import clock
 from common.context import RequestContext
+from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
 from conductor.cloud import Cloud
@@ -38,6 +40,12 @@ class EventEndpoint:
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
         """Renew the lease of an attempt, if the worker still holds it; return whether it does."""
         return self._reports.may_undo(worker, working)
+
+    def time(self, ctxt: RequestContext) -> float:
+        """Return the time of the database's clock."""
+        if not (clock.is_followed() or self._store.shares_clock):
+            raise Unavailable("This conductor has not read the database's clock yet.")
+        return clock.seconds()
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Compare VMs with the record."""

@@ -62,6 +62,7 @@ def new(
     params: Params = NOTHING_ASKED,
     quota: Step | None = None,
     handed_over: HandedOver | None = None,
+    marks: Mapping[str, str] | None = None,
 ) -> NewOperation:
     """Return an operation to be inserted; see ``NewOperation``."""
     options, (resource_type, resource_id) = cloud.conf.conductor, resource
@@ -77,6 +78,7 @@ def new(
         resource_type=resource_type,
         quota=quota,
         stage=None if handed_over is None else handed_over.stage,
+        marks=marks or {},
     )
 
 

@@ -110,9 +110,17 @@ Endpoints = tuple[
 
 
 def connect(
-    transport: oslo_messaging.Transport, timeout_seconds: float | None = None
+    transport: oslo_messaging.Transport,
+    timeout_seconds: float | None = None,
+    look: rpc.Look | None = None,
 ) -> ConductorRpc:
-    """Return any conductor; its methods wait so long for answers (default: ``[rpc]``'s time)."""
+    """Return any conductor; its methods wait so long for answers (default: ``[rpc]``'s time).
+
+    While one is silent another one is asked. ``look`` is asked in the end whether a call without
+    an answer was carried out.
+    """
     client = rpc.Client(transport, CONDUCTOR_TOPIC)
-    sent = TypedClient[ConductorRpc](client, timeout_seconds=timeout_seconds)
+    sent = TypedClient[ConductorRpc](
+        client, timeout_seconds=timeout_seconds, repeats=True, look=look
+    )
     return cast(ConductorRpc, Remote(ConductorRpc, sent))

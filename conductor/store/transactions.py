@@ -104,6 +104,8 @@ class Store:
             threading.Lock() if single else contextlib.nullcontext()
         )
         # What it counts is each thread's own.
+        self.shares_clock = single
+        """Whether the database has this machine's clock."""
         self._retrying = tenacity.Retrying(
             retry=tenacity.retry_if_exception(_asks_again),
             stop=tenacity.stop_after_attempt(5),

@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common import ids
 from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import Copy
@@ -18,6 +17,7 @@ from common.messages.scheduling import ImageHome
 from common.resources.image_attributes import is_property
 from common.resources.states import ResourceType
 from common.resources.volumes import RULES, VolumeAction
+from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.command_end import End
@@ -57,7 +57,7 @@ def begin(
         raise Invalid(f"Invalid volume: Volume {row.id} status must be available")
     snapshots.require_alone(connection, row)
     image_quotas.take(connection, str(ctxt.project_id), cloud.conf, {"image_count_total": 1})
-    image_id = ids.new_uuid()
+    image_id = deadlines.new_uuid()
     server_images.insert(
         connection,
         image_id,

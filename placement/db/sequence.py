@@ -12,7 +12,6 @@ places is the order of commits.
 
 from __future__ import annotations
 
-import time
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -20,6 +19,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
+from common import clock
 from placement.db import schema
 from placement.db.prepared import Statement
 
@@ -151,4 +151,4 @@ def pruned(connection: Connection, place: int) -> None:
 
 def seconds() -> int:
     """Return the current time as the tables keep it."""
-    return int(time.time())
+    return int(clock.seconds())

@@ -56,7 +56,7 @@ ACTED = frozenset(
 IDLE = frozenset(
     {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce"}
     | {"publish_aggregates"}
-    | {"ping"}
+    | {"ping", "time"}
 )
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
 FAILURES = frozenset({"note_failure", "may_undo"})

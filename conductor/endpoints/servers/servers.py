@@ -64,6 +64,9 @@ class ServerEndpoint:
 
     def create_servers(self, ctxt: RequestContext, request: CreateServers) -> CreatedServers:
         created, operations = self._creates.create(ctxt, request)
+        if created.repeated:
+            LOG.info("Server %s was created by the same request before.", created.uuids[0])
+            return created
         for operation in operations:
             ctxt.about(ResourceType.SERVER, operation.server_uuid)
             LOG.info("Server %s accepted: operation %d.", operation.server_uuid, operation.id)

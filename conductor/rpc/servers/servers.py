@@ -107,6 +107,10 @@ class CreateServers(BuildRequest):
     disk_tag: str | None = None
     """The user's name for the root disk, for the guest."""
     volumes: tuple[BlockDevice, ...] = ()
+    uuids: tuple[str, ...] = ()
+    """UUIDs that the servers get, one after the other: a repeated create is the same create."""
+    fingerprint: str = ""
+    """What a client asked for under its own key, in short; empty: it gave no key."""
 
     @property
     def volume_backed(self) -> bool:
@@ -150,6 +154,8 @@ class CreatedServers:
 
     reservation_id: str
     uuids: tuple[str, ...]
+    repeated: bool = False
+    """Whether they had been created before, by the same request."""
 
 
 class ServerRpc(Protocol):

@@ -10,7 +10,7 @@ import itertools
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from common import clock, codec, ids
@@ -25,13 +25,15 @@ from common.resources.states import (
     TaskState,
     VmState,
 )
+from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope
-from conductor.engine.gathering import Combining
+from conductor.engine.gathering import Apart, Combining
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.rpc.servers.flavors import claimed_gib
 from conductor.rpc.servers.servers import CreatedServers, CreateServers
+from conductor.servers import same_create
 from conductor.servers.auto_network import AutoNetwork
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
@@ -58,6 +60,16 @@ class _Asked:
 
     ctxt: RequestContext
     request: CreateServers
+    call: str = field(default_factory=deadlines.call)
+    """The call's ID: others of the transaction have their own."""
+
+    def uuid(self, index: int) -> str:
+        """Return the UUID that one of its servers gets."""
+        return self.request.uuids[index] if self.request.uuids else ids.new_uuid()
+
+    def marks(self) -> dict[str, str]:
+        """Return what is stored with its operations."""
+        return {"call": self.call, **same_create.marks(self.request)}
 
 
 class CreateAcceptance:
@@ -82,7 +94,19 @@ class CreateAcceptance:
         return self._create([asked])[0]
 
     def _create(self, asked: Sequence[_Asked]) -> list[_Accepted]:
-        return self._cloud.store.run(lambda connection: self._accept(connection, asked))
+        tries = itertools.count()
+
+        def work(connection: Transaction) -> list[_Accepted]:
+            # A UUID that another conductor has just written ends the first try.
+            if next(tries) or any(one.request.fingerprint for one in asked):
+                found = [same_create.find(connection, one.request) for one in asked]
+                if len(found) == 1 and found[0] is not None:
+                    return [(found[0], [])]
+                if any(found):
+                    raise Apart
+            return self._accept(connection, asked)
+
+        return self._cloud.store.run(work)
 
     def _accept(self, connection: Transaction, asked: Sequence[_Asked]) -> list[_Accepted]:
         """Write the servers of requests of one project; if one is refused, none is written."""
@@ -170,15 +194,16 @@ class CreateAcceptance:
                 start.new(
                     self._cloud,
                     "create",
-                    (ResourceType.SERVER, ids.new_uuid()),
+                    (ResourceType.SERVER, one.uuid(index)),
                     str(one.ctxt.project_id),
                     CreatePlan(has_volumes=bool(one.request.volumes)),
                     params=its,
                     quota=quota,
+                    marks=one.marks(),
                 ),
             )
             for one, (count, quota), its in zip(asked, taken, params, strict=True)
-            for _ in range(count)
+            for index in range(count)
         ]
         begun = iter(ledger.insert_all(connection, new))
         return [list(itertools.islice(begun, count)) for count, _ in taken]

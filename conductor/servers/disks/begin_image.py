@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from common import ids
 from common.context import RequestContext
 from common.guest.hardware import ROOT_BUS
 from common.messages.commands import Copy
+from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import check_state, scope
@@ -70,7 +70,7 @@ def _accept(
         return made, None, taken
     image_id = None
     if asked.backup_type is None or asked.rotation:
-        image_id = ids.new_uuid()
+        image_id = deadlines.new_uuid()
         _insert(connection, ctxt, server, image_id, asked)
     plan = ImagePlan(
         _here(connection, server),

@@ -12,11 +12,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from common import ids
 from common.context import RequestContext
 from common.messages.commands import Copy
 from common.resources.states import OperationState
 from common.resources.volumes import ROOT_SLOT, device
+from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.plans import ImagePlan
@@ -60,7 +60,7 @@ def make(
     attached = attachments.of_server(connection, server.uuid)
     root = next(one for one in attached if one.slot == ROOT_SLOT)
     mapping = [_device(one, taken[one.volume_id]) for one in attached]
-    image_id = ids.new_uuid()
+    image_id = deadlines.new_uuid()
     properties = {
         **inherited,
         "base_image_ref": server.image_id or "",

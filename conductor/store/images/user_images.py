@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, Forbidden, ImageNotFound, NotFound
 from common.resources.states import ResourceType
+from common.rpc import deadlines
 from conductor.rpc.images import ImageEdit, NewImage
 from conductor.store.images import image_edits, image_members
 from conductor.store.images.server_images import ACTIVE, DEACTIVATED, QUEUED
@@ -28,7 +29,7 @@ def create(connection: sa.Connection, new: NewImage) -> str:
     image_edits.require_few("tags", len(new.tags), image_edits.MOST_TAGS)
     if new.id is not None:
         _require_free(connection, new.id)
-    now, image_id = clock.utcnow(), new.id or ids.new_uuid()
+    now, image_id = clock.utcnow(), new.id or deadlines.new_uuid()
     connection.execute(
         images.insert().values(
             id=image_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +16,7 @@ from common.failures import RULES, remedy
 from common.messages.reports import Category, Failure, Report, Step
 from common.messages.scheduling import Decision
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
+from common.rpc import deadlines
 from conductor import plans
 from conductor.plans import NOTHING_ASKED, NOTHING_PLANNED, Params, Plan
 from conductor.store import change_events
@@ -73,6 +74,8 @@ class NewOperation:
     """How the quota was taken, if it was."""
     stage: str | None = None
     """The stage that the owner, an agent's worker, is given; None: a conductor begins."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """What is stored with the context of the request."""
 
 
 def insert(
@@ -128,7 +131,8 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "lease_owner": new.owner,
         "lease_expires_at": now + datetime.timedelta(seconds=new.lease_seconds),
         "deadline": now + datetime.timedelta(seconds=new.timeout_seconds),
-        "context": {**ctxt.to_message(), "asked": None},  # ``asked`` is stored as a step
+        # ``asked`` is stored as a step
+        "context": {**ctxt.to_message(), "asked": None, "call": deadlines.call(), **new.marks},
         "params": new.params,
         "plan": new.plan,
         "stage": new.stage,

@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, NotFound
+from common.rpc import deadlines
 from conductor.rpc.networks.networks import NewShare
 from conductor.store.networks import network_locks
 from conductor.store.networks.filtering import group_shares
@@ -63,7 +64,7 @@ def delete(connection: sa.Connection, share_id: str) -> None:
 
 def insert(connection: sa.Connection, network_id: str, target: str, project_id: str) -> str:
     """Write a share; return its id."""
-    share_id = ids.new_uuid()
+    share_id = deadlines.new_uuid()
     row = {
         "id": share_id,
         "network_id": network_id,

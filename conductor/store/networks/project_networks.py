@@ -10,10 +10,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict
 from common.resources import vnets
 from common.resources.vnets import VniRange
+from common.rpc import deadlines
 from conductor.rpc.networks.networks import NewNetwork
 from conductor.store.networks import network_locks, network_shares, revisions, subnet_rules
 from conductor.store.networks import vnets as vnet_rows
@@ -46,7 +47,7 @@ def create(
         if new.is_default and new.external:
             require_no_default(connection, None)
         segment = segments.choose(new.network_type, new.bridge, new.vlan)
-        network_id = ids.new_uuid()
+        network_id = deadlines.new_uuid()
         on_vnet = segment.vni is not None
         most = vnets.MTU if on_vnet else _mtu_of(connection, segment.bridge)
         _require_small(new.mtu, most)

@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, SubnetNotFound
+from common.rpc import deadlines
 from conductor.rpc.networks.networks import NewSubnet
 from conductor.store.networks import addresses, network_locks, revisions, subnet_rules
 from conductor.store.networks.pools import of_port
@@ -47,7 +48,7 @@ def _create(connection: sa.Connection, network: Any, new: NewSubnet) -> str:
         )
     now = clock.utcnow()
     row = {
-        "id": ids.new_uuid(),
+        "id": deadlines.new_uuid(),
         "network_id": network.id,
         "project_id": new.project_id,
         "name": new.name,

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import (
     Conflict,
     Forbidden,
@@ -21,6 +21,7 @@ from common.errors import (
     PortNotFound,
     SubnetNotFound,
 )
+from common.rpc import deadlines
 from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
 from conductor.store.networks import (
     addresses,
@@ -107,7 +108,7 @@ def _row(
 ) -> dict[str, Any]:
     given = _addresses(connection, pools, new.network_id, new.fixed_ips, new.any_address)
     return {
-        "id": ids.new_uuid(),
+        "id": deadlines.new_uuid(),
         "network_id": new.network_id,
         **_columns(given),
         "server_uuid": "",

@@ -15,10 +15,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import NotFound, QuotaExceeded
 from common.messages.commands import StrictGroup
 from common.resources.server_groups import MAX_PER_HOST, STRICT, GroupFacts, Policy, taken
+from common.rpc import deadlines
 from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.store.records import Server
 from db.schema import server_group_anchors, server_group_places, server_groups, servers
@@ -47,7 +48,7 @@ class Group:
 
 def create(connection: sa.Connection, new: NewServerGroup) -> str:
     """Create a group; return its UUID."""
-    uuid = ids.new_uuid()
+    uuid = deadlines.new_uuid()
     connection.execute(
         server_groups.insert().values(
             uuid=uuid,

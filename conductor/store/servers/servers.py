@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import ServerNotFound
-from common.resources.states import VmState
+from common.resources.states import ResourceType, VmState
 from conductor.store import change_events
 from conductor.store.records import Server
 from db.records import fields
@@ -150,3 +150,18 @@ def change(
         .where(servers.c.id == server.id)
         .values({servers.c[key]: value for key, value in values.items()})
     )
+
+
+def created(connection: sa.Connection, uuids: Sequence[str]) -> list[Any]:
+    """Return (uuid, reservation_id, deleted_at, context of its create) of those of these servers
+    that there are or were, in launch order. One query."""
+    made = (operations.c.action == "create") & (operations.c.resource_id == servers.c.uuid)
+    query = (
+        sa.select(
+            servers.c.uuid, servers.c.reservation_id, servers.c.deleted_at, operations.c.context
+        )
+        .join(operations, made & (operations.c.resource_type == ResourceType.SERVER))
+        .where(servers.c.uuid.in_(list(uuids)))
+        .order_by(servers.c.launch_index)
+    )
+    return list(connection.execute(query))

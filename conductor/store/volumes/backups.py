@@ -7,9 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import BackupNotFound, Invalid
 from common.resources.volumes import BackupStatus, VolumeStatus
+from common.rpc import deadlines
 from conductor.rpc.volumes.backups import NewBackup
 from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited
@@ -29,7 +30,7 @@ def insert(
     connection: sa.Connection, volume: Any, new: NewBackup, user_id: str, **place: Any
 ) -> str:
     """Write a new backup of a volume, which is being made; return its id."""
-    now, backup_id = clock.utcnow(), ids.new_uuid()
+    now, backup_id = clock.utcnow(), deadlines.new_uuid()
     values = {
         "id": backup_id,
         "volume_id": volume.id,

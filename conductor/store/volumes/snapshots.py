@@ -7,10 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Invalid, SnapshotNotFound
 from common.resources.states import OPEN_STATES, ResourceType
 from common.resources.volumes import SnapshotStatus, VolumeStatus
+from common.rpc import deadlines
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import VolumeEdit
 from conductor.store.volumes.volumes import edited
@@ -52,7 +53,7 @@ def insert(
 
 def new_id() -> str:
     """Return the id of a new snapshot."""
-    return ids.new_uuid()
+    return deadlines.new_uuid()
 
 
 def get(connection: sa.Connection, snapshot_id: str) -> Any | None:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from common import clock, ids
 from common.errors import Conflict, Invalid, NotFound
 from common.resources.quotas import OF_TYPES
+from common.rpc import deadlines
 from conductor.rpc.volumes.types import VolumeTypeEdit
 from conductor.store.quotas import quotas
 from conductor.store.volumes.backends import Backend
@@ -114,7 +115,7 @@ def create(connection: sa.Connection, asked: VolumeTypeEdit) -> str:
     quotas.lock(connection, _LOCK)
     name, specs = str(asked.name), dict(asked.extra_specs or {})
     _require_new(connection, name)
-    type_id = ids.new_uuid()
+    type_id = deadlines.new_uuid()
     connection.execute(
         volume_types.insert().values(
             id=type_id,

@@ -7,9 +7,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Invalid, NotFound, VolumeNotFound
 from common.resources.volumes import RULES, VolumeStatus
+from common.rpc import deadlines
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
 from conductor.store.volumes import transfers
 from db.schema import volume_attachments, volume_snapshots, volumes
@@ -21,7 +22,7 @@ _MOST_ITEMS = 128
 
 def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any) -> str:
     """Write a new volume, which is being created; return its id."""
-    volume_id = ids.new_uuid()
+    volume_id = deadlines.new_uuid()
     values: dict[str, Any] = {
         "id": volume_id,
         "project_id": new.project_id,

@@ -10,6 +10,7 @@ from api.compute.policies import ANY_ADDRESS, NEAR_HOST, REQUESTED_DESTINATION
 from api.compute.resources.found import the_server, the_shown_server
 from api.compute.resources.servers.create import create_request
 from api.compute.resources.servers.filters import filters_of, sort_of
+from api.compute.resources.servers.identity import identified
 from api.compute.resources.servers.requested import access_addresses
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
@@ -53,7 +54,7 @@ class Servers:
     )
     def create(self, call: Call) -> Any:
         """Create servers asynchronously."""
-        request = create_request(call)
+        request = identified(call, create_request(call))
         made = call.conductor.create_servers(call.ctxt, request)
         asked = call.body["server"]
         if str(asked.get("return_reservation_id", False)).lower() in _YES:
@@ -65,7 +66,8 @@ class Servers:
             "OS-DCF:diskConfig": views.disk_config(request.auto_disk_config),
             "security_groups": asked.get("security_groups", [{"name": "default"}]),
         }
-        if call.cloud.conf.api.enable_instance_password:
+        # The password of a repeated create is another one, which the guest doesn't know.
+        if call.cloud.conf.api.enable_instance_password and not made.repeated:
             answer["adminPass"] = request.admin_password
         location = call.links.location(views.COLLECTION, uuid)
         return Reply({"server": answer}, headers={"Location": location})

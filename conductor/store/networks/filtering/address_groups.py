@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, NotFound
+from common.rpc import deadlines
 from conductor.rpc.networks.address_groups import NewAddressGroup
 from conductor.store.networks import revisions
 from conductor.store.networks.filtering import group_shares
@@ -26,7 +27,7 @@ def create(connection: sa.Connection, wanted: Sequence[NewAddressGroup]) -> list
     now = clock.utcnow()
     rows = [
         {
-            "id": ids.new_uuid(),
+            "id": deadlines.new_uuid(),
             "project_id": new.project_id,
             "name": new.name,
             "description": new.description,

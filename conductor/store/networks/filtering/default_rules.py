@@ -11,9 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, NotFound
 from common.resources.security_rules import PARENT, Rule
+from common.rpc import deadlines
 from conductor.rpc.networks.security_groups import NewDefaultRule
 from db.schema import default_group_rules
 
@@ -76,7 +77,7 @@ def _require_new(connection: sa.Connection, new: NewDefaultRule, meaning: str) -
 
 def _row(new: NewDefaultRule) -> dict[str, Any]:
     return {
-        "id": ids.new_uuid(),
+        "id": deadlines.new_uuid(),
         "description": new.description,
         "used_in_default_sg": new.used_in_default_sg,
         "used_in_non_default_sg": new.used_in_non_default_sg,

@@ -7,8 +7,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, NotFound
+from common.rpc import deadlines
 from conductor.rpc.networks.networks import NewShare
 from db.reads.networks.network_access import EVERYBODY
 from db.schema import (
@@ -36,7 +37,7 @@ def create(connection: sa.Connection, wanted: Sequence[NewShare]) -> list[str]:
         _locked_object(connection, new.object_type, new.object_id)
         _require_new(connection, new.object_id, new.target)
         row = {
-            "id": ids.new_uuid(),
+            "id": deadlines.new_uuid(),
             "object_type": new.object_type,
             "object_id": new.object_id,
             "target": new.target,

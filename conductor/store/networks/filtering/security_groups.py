@@ -11,9 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, ids
+from common import clock
 from common.errors import Conflict, NotFound
 from common.resources.security_rules import DEFAULT, Rule
+from common.rpc import deadlines
 from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup, SecurityGroupChange
 from conductor.store.networks import revisions
 from conductor.store.networks.filtering import address_groups, default_rules, group_shares
@@ -243,7 +244,7 @@ def missing(group_id: str) -> NotFound:
 def _insert(
     connection: sa.Connection, new: NewSecurityGroup, default_of: str | None = None
 ) -> str:
-    now, group_id = clock.utcnow(), ids.new_uuid()
+    now, group_id = clock.utcnow(), deadlines.new_uuid()
     connection.execute(
         security_groups.insert().values(
             id=group_id,
@@ -274,7 +275,7 @@ def _insert_rules(
 def _row(new: NewRule) -> dict[str, Any]:
     rule: Rule = new.rule
     return {
-        "id": ids.new_uuid(),
+        "id": deadlines.new_uuid(),
         "security_group_id": new.security_group_id,
         "direction": rule.direction,
         "ethertype": rule.ethertype,

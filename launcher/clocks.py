@@ -1,0 +1,74 @@
+"""Which clock each process follows: its database's, or that of the conductors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from common.databases import times
+from common.errors import Unavailable
+from common.process.timekeeping import Ask, Reading, Timekeeper, read
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+    from launcher.wiring import Wiring
+
+#: how long a service without a database waits for a conductor's answer
+ANSWER_SECONDS = 3.0
+
+
+class _NoTimekeeper(Timekeeper):
+    """Of a process whose database has its machine's clock: there is nothing to compare."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+
+def start_of(ask: Ask | None) -> Timekeeper:
+    """Return a process's timekeeper, started. Raises ConfigurationError if its machine's clock is
+    off too far. None: there is nothing to compare the clock with."""
+    timekeeper = Timekeeper(ask) if ask is not None else _NoTimekeeper(lambda: read(float))
+    timekeeper.start()
+    return timekeeper
+
+
+def of_service(name: str, wiring: Wiring) -> Ask | None:
+    """Return what a service's clock is compared with.
+
+    Raises ConfigurationError if it isn't configured.
+    """
+    if name != "conductor":
+        return _of_conductors(wiring)
+    if not wiring.conf.database.connection:
+        return None  # it doesn't start
+    from db import engine
+
+    return of_database(engine.reader(wiring.conf.database.connection, 1))
+
+
+def of_database(engine: sa.Engine) -> Ask | None:
+    """Return how the clock of a database is read; None: it is this machine's."""
+    if not times.has_own(engine):
+        return None
+    import sqlalchemy as sa
+
+    def ask() -> Reading:
+        try:
+            with engine.connect() as connection:
+                return read(lambda: times.now(connection))
+        except sa.exc.SQLAlchemyError as error:
+            raise Unavailable(f"The database doesn't answer: {error}") from error
+
+    return ask
+
+
+def _of_conductors(wiring: Wiring) -> Ask:
+    from common import context, rpc
+    from common.messages.topics import CONDUCTOR_TOPIC
+    from common.rpc.events import ConductorEvents
+    from common.rpc.typed import TypedClient
+
+    client: TypedClient[ConductorEvents] = TypedClient(
+        rpc.Client(wiring.transport, CONDUCTOR_TOPIC), timeout_seconds=ANSWER_SECONDS
+    )
+    return lambda: read(lambda: client.call(context.internal(), ConductorEvents.time))

@@ -70,13 +70,32 @@ RABBITMQ = program("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
 RABBITMQCTL = program("rabbitmqctl", "/usr/lib/rabbitmq/bin/rabbitmqctl")
 EPMD = program("epmd")
 MEMCACHED = program("memcached")
+HAPROXY = program("haproxy", "/usr/sbin/haproxy")
+GCC = program("gcc")
+
+
+def moved_clock(file: Path) -> Mapping[str, str]:
+    """Return the environment of a process whose machine's clock differs by the seconds that the
+    file says, such as `120`, which may be changed while it runs. Its monotonic clock does not."""
+    return {"LD_PRELOAD": str(_clock_library()), "MOVED_CLOCK_FILE": str(file)}
+
+
+@functools.cache
+def _clock_library() -> Path:
+    require(GCC)
+    folder = Path(tempfile.mkdtemp(prefix="moved-clock-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    source, made = Path(__file__).with_name("moved_clock.c"), folder / "moved_clock.so"
+    command = [str(GCC), "-O2", "-shared", "-fPIC", "-o", str(made), str(source)]
+    subprocess.run(command, check=True, timeout=60)
+    return made
 
 
 def require(*programs: str | None) -> None:
     """Skip where a program is missing; fail under CI, which installs them."""
     if all(programs):
         return
-    reason = "PostgreSQL, RabbitMQ or memcached is not installed on this machine"
+    reason = "PostgreSQL, RabbitMQ, memcached, HAProxy or gcc is not installed here"
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)

@@ -117,11 +117,13 @@ def distributed_cloud(
     audited: bool = True,
     null_hosts: int = 0,
     postgres_settings: Mapping[str, str] | None = None,
+    clocks: Mapping[str, Path] | None = None,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
     An audit must then find nothing left, unless `audited` is False. With `null_hosts` there is no
-    simulator: two agents share so many hosts without a hypervisor.
+    simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
+    has the clock that its file says: see `backends.moved_clock`.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -141,8 +143,12 @@ def distributed_cloud(
         metrics = {name: backends.free_port() for name in names}
         cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
         for name, command, environment in _commands(folder, common, agents, ports, metrics):
+            of_clock = backends.moved_clock(clocks[name]) if clocks and name in clocks else {}
             cloud.children[name] = Child(
-                name, command, folder / "log" / f"{name}.log", extra_environment=environment
+                name,
+                command,
+                folder / "log" / f"{name}.log",
+                extra_environment={**environment, **of_clock},
             )
         _upgrade(folder)
         for child in cloud.children.values():

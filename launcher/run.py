@@ -8,7 +8,7 @@ import socket
 from collections.abc import Sequence
 
 from common import log
-from common.process import garbage
+from common.process import garbage, health
 from common.process.child import report
 from launcher import clocks, configuration, metrics, wiring
 
@@ -42,6 +42,7 @@ def run(name: str, files: Sequence[str]) -> None:
     finally:
         LOG.info("The %s is stopping.", name)
         notify_systemd("STOPPING=1")
+        health.leave()
         service.stop()
         timekeeper.stop()
 

@@ -13,6 +13,7 @@ from common.process.health import Health
 from common.process.timekeeping import Ask
 from launcher import clocks, configuration, metrics, wiring
 from launcher.mount import Mount
+from web import serving
 from web.proxies import Proxies
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def application(name: str) -> WSGIApplication:
     conf, made, health, clock = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
     clocks.start_of(clock)
+    serving.drain_seconds = conf.web.drain_seconds
     metrics.listen(conf, metrics.of_application(name), health)
     garbage.settle()
     return made

@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 from common.log import logger
 from common.metrics import sharing
-from common.process.health import Answer, Health
+from common.process.health import Answer, Health, stays
 from web.connections import TOO_LARGE, Connection, refusal
 from web.incoming import HeadTooLarge
 from web.loop import Loop
@@ -51,7 +51,7 @@ class Listener:
         """`address`: host and port, or a socket that listens already."""
         self._address, self.health = address, health
         alive = Answer(lambda: self.health.alive)
-        ready = Answer(lambda: self.health.ready)
+        ready = Answer(lambda: {**self.health.ready, "presence": stays})
         self._paths: Mapping[str, Respond] = {
             "/metrics": _metrics,
             "/healthz": lambda: _status(alive),

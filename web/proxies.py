@@ -36,6 +36,15 @@ OPTIONS = (
         "clients sent. By default these headers are ignored, as with oslo.middleware's "
         "enable_proxy_headers_parsing. The header Forwarded is never used.",
     ),
+    cfg.FloatOpt(
+        "drain_seconds",
+        default=5.0,
+        min=0.0,
+        max=25.0,
+        help="Seconds for which an API that is asked to end (SIGTERM) still takes requests, while "
+        "its /readyz answers 503 and each answer closes its connection: in that time the proxy in "
+        "front finds that it leaves. Longer than two of the proxy's checks.",
+    ),
 )
 
 _LABEL = "[A-Za-z0-9_-]{1,63}"

@@ -15,16 +15,19 @@ read and written is ``web.loop``'s.
 
 from __future__ import annotations
 
+import os
 import resource
 import selectors
 import time
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from gunicorn import http
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import ThreadWorker
 
+from common.process import health
 from web.connections import TOO_LARGE, TOO_MANY_STREAMS, Connection, Outgoing
 from web.incoming import HeadTooLarge, Request
 from web.loop import TICK_SECONDS, Loop
@@ -46,7 +49,14 @@ PEER_SHARE = 0.5
 turned_at: float | None = None
 """When the loop of this process last turned, by the monotonic clock; None: there is no loop."""
 
+drain_seconds: float = 0.0
+"""How long a worker that is asked to end still takes requests, if no other worker follows it."""
+
 _SPARE_DESCRIPTORS = 512
+#: connections that the kernel holds for a listener, at the most
+_MOST_WAITING = 4096
+#: the master kills workers after its grace; they end a little before
+_SPARE_SECONDS = 1.0
 
 
 class Worker(Loop, ThreadWorker):  # type: ignore[misc]
@@ -60,6 +70,8 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._begin_with(self.worker_connections, self.peer_share)
         self._streaming = 0
+        self._leaves: float | None = None
+        """When it stops taking connections, once it is asked to end."""
         self._end: float | None = None
 
     @classmethod
@@ -102,27 +114,55 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
         self._stream_pool.shutdown(wait=False)
         self.poller.close()
         self.method_queue.close()
-        for each in self.sockets:
-            each.close()
 
     def _goes_on(self) -> bool:
+        now = time.monotonic()
+        if self._leaves is None and not (self.alive and self.is_parent_alive()):
+            self._leaves = now
+            if drain_seconds and not self._is_followed():
+                self._leaves += drain_seconds
+                health.leave()
         if self._end is None:
-            if self.alive and self.is_parent_alive():
+            if self._leaves is None or now < self._leaves:
                 self.set_accept_enabled(True)  # it may have been out of descriptors
                 return True
             self._begin_end()
         assert self._end is not None
-        return len(self._open) > 0 and time.monotonic() < self._end
+        return len(self._open) > 0 and now < self._end
+
+    def _is_followed(self) -> bool:
+        """Return whether the master listens on, for other workers: it reloads, or replaces one."""
+        mine = {os.fstat(each.fileno()).st_ino for each in self.sockets}
+        try:
+            theirs = {one.stat().st_ino for one in Path(f"/proc/{self.ppid}/fd").iterdir()}
+        except OSError:
+            return False  # it has ended, or shows nothing
+        return mine <= theirs
 
     def _begin_end(self) -> None:
-        """Accept no more connections; close idle ones soon."""
+        """Accept what has connected, and then nothing more; close idle connections soon."""
         self.alive = False
         self.set_accept_enabled(False)
+        for each in self.sockets:
+            self._accept_last(each)
         now = time.monotonic()
-        self._end = now + self.cfg.graceful_timeout
+        asked = now if self._leaves is None else self._leaves - drain_seconds
+        self._end = max(asked + self.cfg.graceful_timeout - _SPARE_SECONDS, now + LINGER_SECONDS)
         for connection in self._open.all():
             if not connection.is_busy and not connection.pending:
                 connection.deadline = min(connection.deadline, now + LINGER_SECONDS)
+
+    def _accept_last(self, listener: Any) -> None:
+        """Accept the connections that wait, and close the listener: it would take more, which
+        nobody would answer."""
+        waiting = selectors.DefaultSelector()
+        waiting.register(listener, selectors.EVENT_READ)
+        for _ in range(_MOST_WAITING):
+            if not waiting.select(0):
+                break
+            self.accept(listener)
+        waiting.close()
+        listener.close()
 
     @property
     def _pause(self) -> float:
@@ -182,7 +222,7 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
             parsed = next(parser)
             if request.body is not None:
                 parsed.body = Body(connection.real, request.body, self.stream_seconds)
-            if request.last:
+            if request.last or self._leaves is not None:
                 parsed.force_close()  # and the answer says so
             persists = bool(self.handle_request(parsed, connection)) and connection.persists
         except (http.errors.NoMoreData, StopIteration) as error:

@@ -35,6 +35,19 @@ class Health:
         )
 
 
+_leaving = threading.Event()
+
+
+def leave() -> None:
+    """Note that this process ends: it is not ready any more, although it still takes requests."""
+    _leaving.set()
+
+
+def stays() -> bool:
+    """Return whether this process was not asked to end. A check."""
+    return not _leaving.is_set()
+
+
 class Answer:
     """The result of some checks, kept for a moment; what fails is logged once."""
 

@@ -40,6 +40,7 @@ SPEED = 100
 _APIS = {"compute": "public", "placement": "placement"}
 """{name of the process: what it serves}; the first one serves every API of clients."""
 
+SECOND_API = "compute-2"
 _REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
 
 _WORKERS = 2
@@ -118,12 +119,14 @@ def distributed_cloud(
     null_hosts: int = 0,
     postgres_settings: Mapping[str, str] | None = None,
     clocks: Mapping[str, Path] | None = None,
+    second_api: bool = False,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
     An audit must then find nothing left, unless `audited` is False. With `null_hosts` there is no
     simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
-    has the clock that its file says: see `backends.moved_clock`.
+    has the clock that its file says: see `backends.moved_clock`. With `second_api` another process
+    like `compute` is named `SECOND_API`.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -133,13 +136,14 @@ def distributed_cloud(
         cache = stack.enter_context(backends.memcached())
         broker = stack.enter_context(backends.broker())
         bus = broker.url
-        ports = {name: backends.free_port() for name in _APIS}
+        apis = {**_APIS, **({SECOND_API: "public"} if second_api else {})}
+        ports = {name: backends.free_port() for name in apis}
         databases = make_databases(postgres)
         identity = stack.enter_context(_keystone(folder, ports))
         simulator = None if null_hosts else stack.enter_context(simulated(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
         common = _common(folder, identity, ports, databases, bus, cache)
-        names = (*_APIS, *_REPLICAS, *(f"compute-{agent}" for agent in agents))
+        names = (*apis, *_REPLICAS, *(f"compute-{agent}" for agent in agents))
         metrics = {name: backends.free_port() for name in names}
         cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
         for name, command, environment in _commands(folder, common, agents, ports, metrics):
@@ -279,7 +283,8 @@ def _commands(
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
     answering = {name: {"metrics": {"port": str(port)}} for name, port in metrics.items()}
-    for name, served in _APIS.items():
+    for name in ports:
+        served = _APIS.get(name, "public")
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
         port = folder / f"{name}-metrics.conf"
         write_private(port, render(answering[name]))

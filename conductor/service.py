@@ -9,7 +9,7 @@ from common.clients import credentials
 from common.errors import ConfigurationError, Unavailable
 from common.log import logger
 from common.messages.topics import CONDUCTOR_TOPIC
-from common.process import liveness
+from common.process import liveness, names
 from common.process.health import Health
 from common.resources import quotas
 from common.rpc.events import ConductorEvents
@@ -88,7 +88,7 @@ class ConductorService:
     ) -> None:
         if not conf.database.connection:
             raise ConfigurationError("[database] connection is not set.")
-        name = conf.conductor.name or liveness.process_name()
+        name = names.of(conf, "conductor")
         url, pool = conf.database.connection, conf.database.pool_size
         self.store = Store(engine.writer(url, pool), engine.reader(url, pool))
         self._conf, self._name = conf, name
@@ -216,6 +216,7 @@ class ConductorService:
             leases.give_back(connection, self._name)
             pulse.end(connection, self._name)
 
+        names.release(self._conf, "conductor", self._name)
         try:
             self.store.run(end)
         except Unavailable as error:

@@ -94,8 +94,8 @@ OPTIONS = [
     ),
     cfg.StrOpt(
         "name",
-        help="Name of this scheduler in the list of services; default: the machine's host name "
-        "and the process ID.",
+        help="Name of this scheduler in the list of services, unique in the cloud; default: the "
+        "machine's host name, with -2, -3 and so on for further ones of one machine.",
     ),
 ]
 

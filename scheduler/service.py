@@ -12,7 +12,7 @@ from common import context, rpc
 from common.context import RequestContext
 from common.errors import ConfigurationError
 from common.messages.topics import HOST_FACTS_TOPIC, SCHEDULER_TOPIC
-from common.process import liveness
+from common.process import liveness, names
 from common.process.health import Health
 from common.rpc import events
 from common.rpc.events import ConductorEvents, HostEvents, WorkerEvents
@@ -42,7 +42,8 @@ class SchedulerService:
         transport: oslo_messaging.Transport,
         placement: PlacementClient,
     ) -> None:
-        name = conf.scheduler.name or liveness.process_name()
+        self._conf = conf
+        name = self._name = names.of(conf, "scheduler")
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
         self.table = HostTable(bus_up_seconds=self._beat.hearing.for_seconds)
         self._conductor = events.to_conductor(transport)
@@ -91,6 +92,7 @@ class SchedulerService:
         self._beat.stop()
         for server in self._servers:
             server.stop()
+        names.release(self._conf, "scheduler", self._name)
 
 
 def load_filters(conf: cfg.ConfigOpts) -> dict[str, Filter]:

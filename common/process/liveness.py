@@ -7,8 +7,6 @@ a heartbeat proves that the process still takes messages, not only that it runs.
 from __future__ import annotations
 
 import math
-import os
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -28,11 +26,6 @@ LOG = logger(__name__)
 
 #: seconds between two heartbeats; a service is down after six missed ones
 INTERVAL_SECONDS = 10.0
-
-
-def process_name() -> str:
-    """Return a name for this process that is unique among all machines."""
-    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 #: number of intervals without an own heartbeat after which the process counts as dead

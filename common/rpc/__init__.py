@@ -37,7 +37,7 @@ from common.errors import (
 )
 from common.log import logger
 from common.metrics import messages, table
-from common.rpc import deadlines, signatures
+from common.rpc import deadlines, own_queues, signatures
 from common.rpc.deadlines import Deadline, Wait
 from common.rpc.messaging import (
     RPCServer,
@@ -163,7 +163,9 @@ def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     conf.set_default(
         "rabbit_qos_prefetch_count", conf.rpc.rpc_workers, group="oslo_messaging_rabbit"
     )
-    return oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
+    made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
+    own_queues.prepare()
+    return made
 
 
 #: a call was sent and nobody answered: it may have been carried out
@@ -388,6 +390,7 @@ class Server:
         """``look`` knows which calls were carried out: it is asked about repeated ones."""
         self._workers = workers or bus.conf.rpc.rpc_workers
         self._own, self._name = Client(bus, topic), name
+        own_queues.add(topic, name)
         self._bus, self._target = bus, oslo_messaging.Target(topic=topic, server=name)
         self._dispatcher = _Dispatcher(
             [signatures.TypedEndpoint(one) for one in endpoints],

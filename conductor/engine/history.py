@@ -5,6 +5,7 @@ from __future__ import annotations
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
+from conductor.store.hosts import registry
 from conductor.store.ledger import history, refusals
 
 LOG = logger(__name__)
@@ -17,7 +18,10 @@ _DAY_SECONDS = 86_400
 
 
 class History:
-    """The periodic task; several conductors at once do no harm."""
+    """The periodic task; several conductors at once do no harm.
+
+    It also deletes the rows of processes that others have replaced.
+    """
 
     def __init__(self, cloud: Cloud) -> None:
         self._store = cloud.store
@@ -25,6 +29,9 @@ class History:
 
     def tidy(self) -> None:
         """Delete what exceeds ``[conductor] history_days`` and ``history_operations``."""
+        replaced = self._store.run(registry.delete_replaced)
+        if replaced:
+            LOG.info("Replaced, and not listed any more: %s.", ", ".join(replaced))
         days, newest = self._options.history_days, self._options.history_operations
         before = clock.after(-days * _DAY_SECONDS) if days else None
         total = 0

@@ -399,3 +399,46 @@ def delete_service(connection: sa.Connection, service_uuid: str) -> tuple[str, s
         connection.execute(hosts.delete().where(hosts.c.host == row.host))
     connection.execute(services.delete().where(services.c.uuid == service_uuid))
     return row.binary, row.host
+
+
+#: seconds of silence after which a process may count as replaced
+REPLACED_SECONDS = 120.0
+
+_SIGNS = (
+    services.c.updated_at,
+    sa.func.coalesce(services.c.last_seen_at, services.c.created_at).label("last"),
+)
+
+
+def delete_replaced(connection: sa.Connection) -> list[str]:
+    """Delete the rows of conductors and schedulers that others have replaced; return their names.
+
+    Such a one is silent, and after its last sign of life one of its kind began under a new name,
+    as a container does that is made again. One that nobody replaced remains, as do those that an
+    administrator disabled or forced down.
+    """
+    columns = services.c
+    rows = connection.execute(
+        sa.select(columns.id, columns.binary, columns.host, columns.created_at, *_SIGNS)
+        .where(columns.binary != COMPUTE, ~columns.disabled, ~columns.forced_down)
+        .order_by(columns.created_at, columns.id)
+    ).all()
+    before = clock.after(-REPLACED_SECONDS)
+    silent = sorted((row for row in rows if row.last < before), key=lambda row: row.last)
+    # One that was changed, as below, has replaced another one already.
+    new = [row for row in rows if row.last >= before and row.updated_at is None]
+    replaced, by = [], []
+    for row in silent:
+        follower = next(
+            (one for one in new if one.binary == row.binary and one.created_at > row.last), None
+        )
+        if follower is not None:
+            new.remove(follower)
+            replaced.append(row)
+            by.append(follower.id)
+    if replaced:
+        connection.execute(services.delete().where(columns.id.in_([row.id for row in replaced])))
+        connection.execute(
+            services.update().where(columns.id.in_(by)).values(updated_at=clock.utcnow())
+        )
+    return [row.host for row in replaced]

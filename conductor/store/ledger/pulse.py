@@ -30,8 +30,9 @@ SECONDS = 3.0
 #: seconds without a sign after which no conductor counts as having worked
 GAP_SECONDS = 10.0
 #: seconds for which the bus may leave what was delivered to a silent process with it: RabbitMQ
-#: closes a connection when two heartbeats are missing, of a minute each by default
-HELD_SECONDS = 180.0
+#: closes a connection when two heartbeats are missing, of 15 s each (``common.rpc``), and others
+#: have to read it then
+HELD_SECONDS = 90.0
 #: seconds that an operation which overslept gets for its look
 LOOK_SECONDS = 300.0
 

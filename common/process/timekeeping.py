@@ -65,7 +65,7 @@ class Timekeeper:
         off = self.compare()
         if off is not None and abs(off) > MOST_SECONDS:
             raise ConfigurationError(
-                f"This machine's clock is {_differs(off)} the database's; a service starts with "
+                f"This machine's clock is {differs(off)} the database's; a service starts with "
                 f"{MOST_SECONDS:.0f} s at the most. Correct the clock, for instance by "
                 "'chronyc makestep', and keep it by a time service."
             )
@@ -94,7 +94,7 @@ class Timekeeper:
         off = self._gap - (found.seconds - found.at)
         table.CLOCK_OFFSET.set(off)
         if abs(off) > MUCH_SECONDS:
-            LOG.warning("This machine's clock is %s the database's.", _differs(off))
+            LOG.warning("This machine's clock is %s the database's.", differs(off))
         return off
 
     def _run(self) -> None:
@@ -113,5 +113,6 @@ def read(ask: Callable[[], float]) -> Reading:
     return Reading(seconds, before + took / 2, took)
 
 
-def _differs(off: float) -> str:
+def differs(off: float) -> str:
+    """Return words for a difference of a machine's clock, before the name of the other clock."""
     return f"{abs(off):.1f} s {'ahead of' if off > 0 else 'behind'}"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from common.errors import Unavailable
 from common.findings import Finding, Level
+from common.process import timekeeping
 from launcher import databases as both
+from launcher.clocks import of_database
 
 #: {code: remedy}; a database that doesn't answer is most often not running
 _LINES = {
@@ -69,6 +73,39 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             "The services that use it don't work.",
             _LINES[code],
         )
+
+
+def clocks(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield databases whose clock differs from this machine's; those that don't answer: none."""
+    for option, url in _urls(conf).items():
+        if _unusable(url) is not None:
+            continue
+        made = sa.create_engine(url)
+        try:
+            ask = of_database(made)
+            found = None if ask is None else ask()
+        except Unavailable:
+            found = None  # another check says so
+        finally:
+            made.dispose()
+        if found is None:
+            continue
+        off = time.time() - time.monotonic() - (found.seconds - found.at)
+        if abs(off) > timekeeping.MUCH_SECONDS:
+            yield _clock(option, off)
+
+
+def _clock(option: str, off: float) -> Finding:
+    broken = abs(off) > timekeeping.MOST_SECONDS
+    why = "No service starts on this machine." if broken else "At 10 s no service starts any more."
+    return Finding(
+        "clock_of_machine",
+        Level.BROKEN if broken else Level.WARNING,
+        f"Database, {option}",
+        f"This machine's clock is {timekeeping.differs(off)} the database's.",
+        why,
+        ("chronyc makestep",),
+    )
 
 
 def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import http.server
 import json
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -283,3 +284,19 @@ def test_a_role_that_is_missing(tmp_path: Path, keystone: Keystone) -> None:
 def test_a_catalog_without_volumes(tmp_path: Path, keystone: Keystone) -> None:
     keystone.types = TYPES[:4]
     assert codes(tmp_path, login(keystone.url)) == {"catalog_lacks"}
+
+
+def test_a_clock_that_differs_from_the_databases(
+    tmp_path: Path,
+    postgres_url: str,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    db.migrate.upgrade(postgres_url)
+    sections = {"database": {"connection": postgres_url}}
+    assert codes(tmp_path, sections) == set()
+    real = time.time
+    for off, level in ((5, Level.WARNING), (-120, Level.BROKEN)):
+        monkeypatch.setattr(time, "time", lambda off=off: real() + off)
+        [found] = [one for one in findings(tmp_path, sections) if one.code == "clock_of_machine"]
+        assert found.level == level
+        assert ("ahead of" if off > 0 else "behind") in found.what

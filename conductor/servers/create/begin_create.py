@@ -33,8 +33,8 @@ from conductor.engine.gathering import Apart, Combining
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.rpc.servers.flavors import claimed_gib
 from conductor.rpc.servers.servers import CreatedServers, CreateServers
-from conductor.servers import same_create
 from conductor.servers.auto_network import AutoNetwork
+from conductor.servers.create import same_create
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
 from conductor.store.networks import addresses, networks, user_ports

@@ -43,7 +43,7 @@ def a_request(uuid: str = "") -> CreateServers:
 def test_a_create_is_found_by_its_call(world: World) -> None:
     assert look(world, "create_servers", None) is None
     with called():
-        created, _ = world.conductor.accept.create(world.ctxt, a_request())
+        created, _ = world.conductor.creates.create(world.ctxt, a_request())
     found = look(world, "create_servers", None)
     assert found is not None
     assert found.answer == {
@@ -56,8 +56,8 @@ def test_a_create_is_found_by_its_call(world: World) -> None:
 def test_a_server_is_created_once(world: World) -> None:
     """Two conductors at once, neither of which has seen the other."""
     uuid = "5f8f1c9e-3a3b-4a6e-9d0a-000000000001"
-    first, begun = world.conductor.accept.create(world.ctxt, a_request(uuid))
-    second, none = world.conductor.accept.create(world.ctxt, a_request(uuid))
+    first, begun = world.conductor.creates.create(world.ctxt, a_request(uuid))
+    second, none = world.conductor.creates.create(world.ctxt, a_request(uuid))
     assert (first.uuids, len(begun)) == ((uuid,), 1)
     assert (second.uuids, none, second.repeated) == ((uuid,), [], True)
     assert len(world.rows(schema.servers)) == 1

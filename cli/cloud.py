@@ -8,10 +8,22 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from cli.errors import NO_CLOUD, CommandFailed
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region to connect to with a login that exists."""
+
+    name: str
+    auth: Any
+    """keystoneauth's plugin, which has the token."""
+    seconds: float
+    """How long each request may take."""
 
 
 class Cloud:
@@ -21,9 +33,13 @@ class Cloud:
     """
 
     def __init__(
-        self, connect: Callable[[], Any], pause: Callable[[float], None] = time.sleep
+        self,
+        connect: Callable[[], Any],
+        pause: Callable[[float], None] = time.sleep,
+        connect_region: Callable[[Region], Any] | None = None,
     ) -> None:
         self._connect = connect
+        self._connect_region = connect_region
         self.pause = pause
 
     @cached_property
@@ -95,6 +111,24 @@ class Cloud:
         except exceptions.ForbiddenException:
             return name_or_id
 
+    def regions(self) -> list[str]:
+        """Return the names of the catalog's regions that have a compute API, sorted."""
+        catalog = self.access().service_catalog
+        interface = self.connection.config.get_interface("compute")
+        found = catalog.get_endpoints(service_type="compute", interface=interface)
+        listed = (one for some in found.values() for one in some if one)
+        return sorted({one.get("region_id") or one["region"] for one in listed})
+
+    def in_region(self, name: str, seconds: float) -> Cloud:
+        """Return the same cloud in a region, with the same login.
+
+        :param seconds: how long each of its requests may take.
+        """
+        if self._connect_region is None:
+            raise CommandFailed("These regions are looked at by micronova alone")
+        region = Region(name, self.connection.session.auth, seconds)
+        return Cloud(partial(self._connect_region, region), self.pause)
+
     def close(self) -> None:
         """Close the connection, where one was made."""
         if "connection" in self.__dict__:
@@ -125,9 +159,10 @@ def config_of(options: argparse.Namespace, version: str) -> Any:
     return config.get_one(cloud=given.get("cloud", ""), argparse=asked, validate=False)
 
 
-def connect(options: argparse.Namespace, version: str) -> Any:
+def connect(options: argparse.Namespace, version: str, of: Region | None = None) -> Any:
     """Return a connection from the global options, the OS_* variables and ``clouds.yaml``.
 
+    :param of: the region, and its login, in place of the configured ones.
     :raises CommandFailed: no cloud is named, or what it needs is missing.
     """
     import openstack.connection
@@ -139,13 +174,21 @@ def connect(options: argparse.Namespace, version: str) -> Any:
     if not any(known.get(name) for name in ("auth_url", "endpoint", "discovery_endpoint")):
         raise CommandFailed(NO_CLOUD)  # rather than to ask for a password that nobody would check
     # private attributes, which python-openstackclient sets as well
-    region._auth = region._openstack_config.load_auth_plugin(region.config)
-    if region.config.get("service_provider"):
-        region._auth = _of_service_provider(region)
+    if of is not None:
+        region._auth = of.auth
+        # not as an option: clouds.yaml may name fewer regions than the catalog has
+        region.config |= {"region_name": of.name, "api_timeout": of.seconds}
+    else:
+        region._auth = _login(region)
     made = openstack.connection.Connection(config=region)
     if direct.is_of_this_machine(str(known.get("auth_url") or known.get("endpoint"))):
         direct.without_environment(made.session.session)  # no proxy reaches our loopback address
     return made
+
+
+def _login(region: Any) -> Any:
+    plugin = region._auth = region._openstack_config.load_auth_plugin(region.config)
+    return _of_service_provider(region) if region.config.get("service_provider") else plugin
 
 
 def _of_service_provider(region: Any) -> Any:

@@ -99,6 +99,10 @@ class OneLineErrors(cliff.command.Command):
 
     exit_code = 0
     """Set by a command that did its work but whose result means failure."""
+    in_all_regions: ClassVar[bool] = False
+    """Whether it may run with ``--all-regions``: it reads, or shows what would happen."""
+    one_region_is_enough: ClassVar[bool] = False
+    """Whether one region's success is that of all, as where something is looked for."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser, which prints an error before the usage."""

@@ -10,17 +10,16 @@ build on ``cli.command``; the others need no authentication.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Any
-
-import cliff.commandmanager
-
 from cli.command import with_one_line_errors
 from cli.osc.names import entry_points
 from cli.osc.stages import with_stages
+from cli.regions import over_regions
 from cli.suggestions import unknown_command
+from collections.abc import Container, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
+from typing import Any
+import cliff.commandmanager
+import itertools
 
 COMMANDS: Mapping[str, str] = {
     "audit": "cli.admin.audit:RunAudit",
@@ -33,7 +32,9 @@ COMMANDS: Mapping[str, str] = {
     "explain": "cli.explain:Explain",
     "files": "cli.services.files:WriteFiles",
     "help": "cli.help:Help",
+    "image publish": "cli.publish:PublishImage",
     "keypair create": "cli.keypair:CreateKeypair",
+    "keypair publish": "cli.publish:PublishKeypair",
     "metrics": "cli.admin.metrics:ShowMetrics",
     "node disable": "cli.admin.node:DisableNode",
     "node drain": "cli.admin.drain:DrainNode",
@@ -43,6 +44,7 @@ COMMANDS: Mapping[str, str] = {
     "orphan reap": "cli.admin.orphan:ReapOrphans",
     "proxmox prepare": "cli.services.proxmox:Prepare",
     "quickstart": "cli.services.quickstart:Quickstart",
+    "quota spread": "cli.admin.quota_spread:SpreadQuota",
     "queue list": "cli.admin.queues:ListQueues",
     "rebalance": "cli.admin.rebalance:Rebalance",
     "schedule": "cli.admin.schedule:Schedule",
@@ -73,6 +75,8 @@ class CommandTable(cliff.commandmanager.CommandManager):
 
     def __init__(self, commands: Mapping[str, str] = COMMANDS) -> None:
         super().__init__()
+        self.all_regions = False
+        """Whether commands look at all regions."""
         for name, path in commands.items():
             self.commands[name] = EntryPoint(name, path, "micronova")
 
@@ -88,7 +92,10 @@ class CommandTable(cliff.commandmanager.CommandManager):
         if name := self.match(words):
             ours: Any = self.commands.get(name)
             found = ours.load() if ours else with_stages(name, self.theirs[name].load())
-            return with_one_line_errors(found), name, argv[len(name.split()) :]
+            command = with_one_line_errors(found)
+            if self.all_regions:
+                command = over_regions(name, command)
+            return command, name, argv[len(name.split()) :]
         if not words:
             raise ValueError(f"{argv[0]} is no option here: options of a command come after it.")
         raise ValueError(unknown_command(words, [*self.commands, *self.theirs]))

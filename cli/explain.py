@@ -27,6 +27,8 @@ class Explain(Command):
     what was cleaned up and what to do.
     """
 
+    in_all_regions = True
+
     arguments = (
         argument(
             "what",

@@ -14,6 +14,7 @@ from typing import Any, TextIO, cast
 import cliff.app
 
 from cli import options as cloud_options
+from cli.clients import Clients
 from cli.cloud import Cloud, connect
 from cli.commands import CommandTable
 from cli.usage import reason_first
@@ -26,28 +27,6 @@ _USAGE = "micronova [options] <command> [its options]   (micronova help <command
 _PIPE_CLOSED = 141
 
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO}
-
-
-class Clients:
-    """Where a command looks for its cloud, as under ``openstack``.
-
-    Our own commands use ``micronova``, those of python-openstackclient the rest, which is
-    imported when one asks for it.
-    """
-
-    def __init__(self, micronova: Cloud) -> None:
-        self.micronova = micronova
-
-    @cached_property
-    def _openstack(self) -> Any:
-        from cli.osc.clients import OpenStackClients
-
-        return OpenStackClients(self.micronova.connection)
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_openstack" or name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self._openstack, name)
 
 
 class Program(cliff.app.App):
@@ -84,7 +63,8 @@ class Program(cliff.app.App):
     def client_manager(self) -> Clients:
         """The holder of the cloud, which connects at its first use."""
         given = cloud_options.given(self.options, os.environ)
-        return Clients(self._cloud or Cloud(partial(connect, given, version())))
+        connecting = partial(connect, given, version())
+        return Clients(self._cloud or Cloud(connecting, connect_region=connecting))
 
     def build_option_parser(
         self,
@@ -93,13 +73,20 @@ class Program(cliff.app.App):
         argparse_kwargs: dict[str, Any] | None = None,
     ) -> argparse.ArgumentParser:
         """Return the parser of the global options."""
+        # no abbreviations: a command's option would be taken for a longer one of these
+        ours = {"prog": self.NAME, "usage": _USAGE, "allow_abbrev": False}
         parser = super().build_option_parser(
-            description,
-            version,
-            {"prog": self.NAME, "usage": _USAGE, **(argparse_kwargs or {})},
+            description, version, {**ours, **(argparse_kwargs or {})}
         )
         cloud_options.add_to(parser)
         return reason_first(parser)
+
+    def initialize_app(self, argv: list[str]) -> None:
+        """Have commands look at all regions, where that is asked for."""
+        if self.options.all_regions:
+            if self.options.region_name:
+                self.parser.error("--all-regions and --os-region-name exclude each other")
+            self.commands.all_regions = True
 
     def configure_logging(self) -> None:
         """Send warnings and worse to standard error, more with -v, all with --debug."""

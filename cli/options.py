@@ -86,11 +86,32 @@ NAMES = (
 _CHECKS = ("verify", "insecure")
 
 
+def _seconds(text: str) -> float:
+    """Return a positive number."""
+    number = float(text)
+    if not 0 < number <= 3600:
+        raise argparse.ArgumentTypeError("more than 0, and 3600 at most")
+    return number
+
+
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options to the program's parser."""
     group = parser.add_argument_group("cloud")
     for option, name, text in _CLOUD:
         group.add_argument(option, dest=name, metavar=f"<{option[5:]}>", help=text)
+    group.add_argument(
+        "--all-regions",
+        action="store_true",
+        help="Look at all regions of the catalog at once, with a column for the region "
+        "(commands that list or show)",
+    )
+    group.add_argument(
+        "--region-seconds",
+        metavar="<seconds>",
+        type=_seconds,
+        default=20.0,
+        help="How long a region may take to answer with --all-regions (default: 20)",
+    )
     for option, name, text in _API_VERSIONS:
         group.add_argument(
             option,

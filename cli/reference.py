@@ -53,15 +53,21 @@ know, unless `--os-compute-api-version`, `--os-volume-api-version` or
     micronova help <command>
 
 Exit code: 0 done, 1 failed (one line on standard error says why, `--debug` shows all of it),
-2 wrong usage. With `--wait` the steps are written to standard error, so that standard output has
-only data. A step that copies disks or memory shows its progress, if Proxmox VE reports it:
-percent, bytes and the time left at the average rate so far. On a terminal the line is redrawn,
-else a line is printed for each tenth.
+2 wrong usage, 3 not all regions answered (`--all-regions`). With `--wait` the steps are written to
+standard error, so that standard output has only data. A step that copies disks or memory shows its
+progress, if Proxmox VE reports it: percent, bytes and the time left at the average rate so far. On
+a terminal the line is redrawn, else a line is printed for each tenth.
 
 Completion for bash: `micronova complete > /etc/bash_completion.d/micronova`, or
 `source <(micronova complete)` for one shell. For zsh, in a folder of `$fpath`:
 `micronova complete --shell zsh > _micronova`; for fish:
 `micronova complete --shell fish > ~/.config/fish/completions/micronova.fish`.
+
+With `--all-regions` a command that lists or shows asks all regions of the catalog at the same
+time. Tables get a column for the region; a single thing is looked for, and shown with its region.
+What a region says, and why one has no answer, is a line with its name on standard error; after
+`--region-seconds` it isn't waited for. `--limit` counts in each region. `capacity` and `schedule`
+succeed if one region has room for all. See [regions](regions.md).
 
 Tables take `-f table|json|yaml|value|csv` and `-c <column>`, single things `-f table|json|yaml|`
 `value|shell` and `-c <field>`; `--sort-column`, `--max-width` and more are in `micronova help`.

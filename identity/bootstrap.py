@@ -14,7 +14,7 @@ from typing import Any
 
 from common.log import escape_output
 from common.process.child import report
-from identity.layout import GRANTS, INTERFACES, PROJECTS, REGION, Job
+from identity.layout import GRANTS, INTERFACES, PROJECTS, Job
 
 #: bcrypt's least cost, for the passwords that are made here: they are random, and stand in clear
 #: text beside the hashes, so that a higher one protects nothing and makes each login take 0.3 s.
@@ -87,7 +87,7 @@ def _bootstrap(job: Job) -> Any:
     bootstrapper.admin_password = job.passwords["admin"]
     bootstrapper.project_name = "admin"
     bootstrapper.admin_role_name = "admin"
-    bootstrapper.region_id = REGION
+    bootstrapper.region_id = job.region
     bootstrapper.immutable_roles = True
     bootstrapper.bootstrap()
     return bootstrapper
@@ -155,7 +155,7 @@ def _create_catalog(job: Job) -> None:
     present = {
         (endpoint["service_id"], endpoint["interface"]): endpoint
         for endpoint in catalog.list_endpoints()
-        if endpoint["region_id"] == REGION
+        if endpoint["region_id"] == job.region
     }
     for wanted in job.endpoints:
         service_id = services.get(wanted.type)
@@ -164,13 +164,12 @@ def _create_catalog(job: Job) -> None:
             service = {"id": service_id, "type": wanted.type, "name": wanted.name}
             catalog.create_service(service_id, service | {"enabled": True})
         for interface in INTERFACES:
-            _ensure_endpoint(
-                present.get((service_id, interface)), service_id, interface, wanted.url
-            )
+            found = present.get((service_id, interface))
+            _ensure_endpoint(found, service_id, interface, wanted.url, job.region)
 
 
 def _ensure_endpoint(
-    present: dict[str, Any] | None, service_id: str, interface: str, url: str
+    present: dict[str, Any] | None, service_id: str, interface: str, url: str, region: str
 ) -> None:
     catalog = _providers().catalog_api
     if present is None:
@@ -179,7 +178,7 @@ def _ensure_endpoint(
             "service_id": service_id,
             "interface": interface,
             "url": url,
-            "region_id": REGION,
+            "region_id": region,
             "enabled": True,
         }
         catalog.create_endpoint(endpoint["id"], endpoint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,8 +31,11 @@ _OTHERS = ("OS_CLOUD", "OS_TENANT_ID", "OS_TENANT_NAME")
 _SECONDS = 30
 
 
-def clouds(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of clouds.yaml as data."""
+def clouds(
+    auth_url: str, passwords: Mapping[str, str], regions: Sequence[str] = (REGION,)
+) -> dict[str, Any]:
+    """Return the content of clouds.yaml as data; the first region is used where none is named."""
+    chosen = {"regions": list(regions)} if len(regions) > 1 else {"region_name": regions[0]}
     return {
         "clouds": {
             name: {
@@ -44,7 +47,7 @@ def clouds(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
                     "user_domain_name": _DOMAIN,
                     "project_domain_name": _DOMAIN,
                 },
-                "region_name": REGION,
+                **chosen,
                 "interface": "public",
                 "identity_api_version": 3,
             }
@@ -55,6 +58,17 @@ def clouds(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
 
 def project_id(auth_url: str, passwords: Mapping[str, str]) -> str:
     """Return the ID of the project of the cloud `micronova`, from its Keystone, which must run."""
+    return str(_token(auth_url, passwords)["project"]["id"])
+
+
+def regions(auth_url: str, passwords: Mapping[str, str], own: str) -> list[str]:
+    """Return the regions of the Keystone's catalog, which must run: this cloud's own one first."""
+    services = _token(auth_url, passwords)["catalog"]
+    found = {endpoint["region"] for service in services for endpoint in service["endpoints"]}
+    return [own, *sorted(found - {own})]
+
+
+def _token(auth_url: str, passwords: Mapping[str, str]) -> dict[str, Any]:
     user, project = CLOUDS["micronova"]
     domain = {"name": _DOMAIN}
     known = {"name": user, "password": passwords[user], "domain": domain}
@@ -70,10 +84,13 @@ def project_id(auth_url: str, passwords: Mapping[str, str]) -> str:
     # Passwords go to no proxy that the environment names.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(request, timeout=_SECONDS) as answer:
-        return str(json.load(answer)["token"]["project"]["id"])
+        token: dict[str, Any] = json.load(answer)["token"]
+        return token
 
 
-def openrc(auth_url: str, passwords: Mapping[str, str], project_id: str) -> str:
+def openrc(
+    auth_url: str, passwords: Mapping[str, str], project_id: str, region: str = REGION
+) -> str:
     """Return a shell file that sets the environment of the cloud `micronova`.
 
     As Horizon's, it names the project by ID too, as some clients ask for that variable.
@@ -88,7 +105,7 @@ def openrc(auth_url: str, passwords: Mapping[str, str], project_id: str) -> str:
         "OS_PROJECT_NAME": project,
         "OS_USER_DOMAIN_NAME": _DOMAIN,
         "OS_PROJECT_DOMAIN_NAME": _DOMAIN,
-        "OS_REGION_NAME": REGION,
+        "OS_REGION_NAME": region,
         "OS_INTERFACE": "public",
         "OS_IDENTITY_API_VERSION": "3",
     }
@@ -100,25 +117,31 @@ def openrc(auth_url: str, passwords: Mapping[str, str], project_id: str) -> str:
     return "".join([f"unset {' '.join(_OTHERS)}\n", *lines])
 
 
-def service_credentials(auth_url: str, passwords: Mapping[str, str]) -> dict[str, str]:
-    """Return keystoneauth1's login options of the services' own user: {option: value}."""
+def service_credentials(
+    auth_url: str, passwords: Mapping[str, str], region: str = REGION, user: str = "micronova"
+) -> dict[str, str]:
+    """Return keystoneauth1's login options of the services' user: {option: value}."""
     return {
         "auth_type": "password",
         "auth_url": auth_url,
-        "username": "micronova",
-        "password": passwords["micronova"],
+        "username": user,
+        "password": passwords[user],
         "project_name": "service",
         "user_domain_name": _DOMAIN,
         "project_domain_name": _DOMAIN,
-        "region_name": REGION,
+        "region_name": region,
     }
 
 
 def write_client_files(
-    state_dir: Path, auth_url: str, passwords: Mapping[str, str], project_id: str
+    state_dir: Path,
+    auth_url: str,
+    passwords: Mapping[str, str],
+    project_id: str,
+    regions: Sequence[str] = (REGION,),
 ) -> None:
     """Write `clouds.yaml` and `openrc` into `state_dir`, mode 0600, replacing old ones."""
     private_directory(state_dir)
-    text = yaml.safe_dump(clouds(auth_url, passwords), sort_keys=False)
+    text = yaml.safe_dump(clouds(auth_url, passwords, regions), sort_keys=False)
     write_private(state_dir / "clouds.yaml", text)
-    write_private(state_dir / "openrc", openrc(auth_url, passwords, project_id))
+    write_private(state_dir / "openrc", openrc(auth_url, passwords, project_id, regions[0]))

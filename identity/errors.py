@@ -26,6 +26,13 @@ class KeystoneFailed(Unavailable):
     sentence = "The embedded Keystone failed."
 
 
+class RegionTaken(ConfigurationError):
+    """A catalog has the region, for another cloud; details: region, url."""
+
+    code = "micronova.identity_region_taken"
+    sentence = "The region belongs to another cloud."
+
+
 class TooManyLogins(Forbidden):
     """Too many logins from one address have failed; details: seconds."""
 

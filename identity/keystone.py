@@ -24,7 +24,7 @@ from oslo_config import cfg
 from common.process.child import Child, ChildFailed, python
 from identity import prepare as preparation
 from identity.errors import AddressUnusable, KeystoneFailed, PortBusy
-from identity.layout import Endpoint, Job
+from identity.layout import REGION, Endpoint, Job
 
 GROUP = "embedded_identity"
 SERVICE_GROUP = "identity_service"
@@ -166,14 +166,15 @@ class Keystone:
         endpoints: Sequence[Endpoint],
         passwords: Mapping[str, str],
         progress: preparation.Progress,
+        region: str = REGION,
     ) -> bool:
-        """Make database, keys, users and catalog; return whether anything was to do.
+        """Make database, keys, users and the catalog of a region; return whether anything changed.
 
         Call it before `start` and `wait_ready`: it opens the socket only.
         `passwords` is {user name: password} of `passwords.USERS`. Raises KeystoneFailed.
         """
         self.listen()
-        job = Job(endpoints=tuple(endpoints), passwords=passwords)
+        job = Job(tuple(endpoints), passwords, region)
         return preparation.prepare(self._state_dir, job, self.process, progress)
 
     def start(self) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 REGION = "RegionOne"
+"""The region of a cloud that was given no other."""
+
 INTERFACES = ("public", "internal", "admin")
 PROJECTS = ("admin", "demo", "service")
 
@@ -66,6 +68,7 @@ class Job:
 
     endpoints: tuple[Endpoint, ...]
     passwords: Mapping[str, str] = dataclasses.field(repr=False)
+    region: str = REGION
 
     def to_dict(self) -> dict[str, Any]:
         """Return the job as JSON-ready data; it contains the passwords."""
@@ -75,4 +78,4 @@ class Job:
     def from_dict(cls, data: Mapping[str, Any]) -> Job:
         """Return the job that `to_dict` wrote."""
         endpoints = tuple(Endpoint(**endpoint) for endpoint in data["endpoints"])
-        return cls(endpoints=endpoints, passwords=dict(data["passwords"]))
+        return cls(endpoints, dict(data["passwords"]), data["region"])

@@ -35,6 +35,8 @@ class ListNodes(Lister):
     VCPUs, memory and disk are shown as used/total.
     """
 
+    in_all_regions = True
+
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each node."""
         compute = self.cloud.compute

@@ -23,6 +23,8 @@ class ListOrphans(Lister):
     "Ours" shows whether it is proven to be this cloud's; nothing unproven is ever touched.
     """
 
+    in_all_regions = True
+
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each of them."""
         return _HEADERS, [_row(one) for one in _orphans(self.cloud.compute)]

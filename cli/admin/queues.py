@@ -25,6 +25,8 @@ class ListQueues(Lister):
     of a release that doesn't report it.
     """
 
+    in_all_regions = True
+
     arguments = (argument("--host", metavar="<host>", help="Only the queues of this host"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

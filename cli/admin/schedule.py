@@ -29,6 +29,9 @@ class Schedule(Lister):
     Fails when a server would find no host.
     """
 
+    in_all_regions = True
+    one_region_is_enough = True
+
     arguments = (
         flag("--dry-run", help="Accepted for clarity: this command never creates"),
         argument("--flavor", metavar="<flavor>", required=True, help="Flavor (name or ID)"),
@@ -91,6 +94,9 @@ class ShowCapacity(Lister):
     With --without alone: where each server of that host would go if it died; fails when one
     would find no host.
     """
+
+    in_all_regions = True
+    one_region_is_enough = True
 
     arguments = (
         argument("--flavor", metavar="<flavor>", help="Flavor (name or ID)"),

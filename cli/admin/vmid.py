@@ -21,6 +21,8 @@ class ListVmids(Lister):
     there. It is tried again after [conductor] vmid_quarantine_seconds.
     """
 
+    in_all_regions = True
+
     arguments = (
         argument(
             "--state",

@@ -49,6 +49,8 @@ def server_id(cloud: Cloud, name_or_id: str) -> str:
 class ListServerEvents(Lister):
     """List the actions on a server."""
 
+    in_all_regions = True
+
     arguments = (
         _SERVER,
         flag("--long", help="List additional fields"),
@@ -67,6 +69,8 @@ class ListServerEvents(Lister):
 
 class ShowServerEvent(ShowOne):
     """Show an action on a server, with its steps."""
+
+    in_all_regions = True
 
     arguments = (
         _SERVER,

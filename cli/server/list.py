@@ -111,6 +111,8 @@ class Row:
 class ListServers(Lister):
     """List servers."""
 
+    in_all_regions = True
+
     arguments = (
         argument(
             "--reservation-id", metavar="<reservation-id>", help="Only servers of this reservation"

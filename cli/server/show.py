@@ -121,6 +121,8 @@ def _flavor_named(cloud: Cloud, flavor_id: str) -> str:
 class ShowServer(ShowOne):
     """Show a server."""
 
+    in_all_regions = True
+
     arguments = (argument("server", metavar="<server>", help="Server (name or ID)"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:

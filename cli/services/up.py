@@ -16,7 +16,7 @@ from cli.errors import CommandFailed
 from cli.services.progress import for_terminal
 
 if TYPE_CHECKING:
-    from launcher.embedded.settings import Sections, Settings
+    from launcher.embedded.settings import JoinedKeystone, Sections, Settings
     from launcher.embedded.supervisor import Supervisor
 
 _READY = """
@@ -29,6 +29,18 @@ The cloud is up.
   metrics       http://{metrics}/metrics
   logs          {state_dir}/log/
 {next}
+Ctrl-C stops the cloud; its servers are found again at the next start.
+"""
+_JOINED = """
+The cloud is up, as region {region}.
+
+  compute API   {base_url}/compute/v2.1
+  identity      {auth_url}
+  dashboard     {base_url}/dashboard/
+  clients       those of that Keystone, with --os-region-name {region}
+  metrics       http://{metrics}/metrics
+  logs          {state_dir}/log/
+
 Ctrl-C stops the cloud; its servers are found again at the next start.
 """
 _FIRST = """
@@ -82,6 +94,16 @@ def speed(text: str) -> float:
     if not number > 0:
         raise argparse.ArgumentTypeError("more than 0")
     return number
+
+
+def region(text: str) -> str:
+    """Return a name of a region."""
+    from launcher.embedded.region import valid_name
+
+    try:
+        return valid_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 class Up(Command):
@@ -181,6 +203,32 @@ class Up(Command):
             "stops, e.g. conductor.reclaim_instance_interval=3600; repeat for further options, "
             "and for each value of an option that a file may list several times",
         ),
+        argument(
+            "--region",
+            metavar="<name>",
+            type=region,
+            help="Name of the region in the catalog, chosen at the first start "
+            "(default: RegionOne)",
+        ),
+        argument(
+            "--keystone",
+            metavar="<URL>",
+            help="A Keystone that exists, e.g. another micronova's: the cloud runs none itself, "
+            "and joins its catalog as the region that --region names",
+        ),
+        argument(
+            "--keystone-user",
+            metavar="<user>",
+            default="micronova",
+            help="User of the services there, with the roles admin and service on the project "
+            "service (default: micronova)",
+        ),
+        argument(
+            "--keystone-password-file",
+            metavar="<file>",
+            type=Path,
+            help="Its password, in a file only you can read",
+        ),
         flag(
             "--demo",
             help="Create a server, explain it, delete it, and stop: exit code 0 only if "
@@ -210,7 +258,8 @@ class Up(Command):
                 if parsed_args.demo:
                     return _demo(supervisor, settings)
                 is_up = True
-                self._announce(supervisor, settings)
+                show = self._announce if settings.keystone is None else self._announce_joined
+                show(supervisor, settings)
                 supervisor.watch()
         except Interrupted as end:
             # A cloud that was asked to stop did what it should; a start or an end that was cut
@@ -219,6 +268,17 @@ class Up(Command):
         finally:
             progress.abort()
         return 0
+
+    def _announce_joined(self, supervisor: Supervisor, settings: Settings) -> None:
+        text = _JOINED.format(
+            base_url=supervisor.base_url,
+            auth_url=supervisor.auth_url,
+            region=settings.region,
+            metrics=supervisor.metrics_address,
+            state_dir=settings.state_dir,
+        )
+        self.app.stdout.write(text)
+        self.app.stdout.flush()
 
     def _announce(self, supervisor: Supervisor, settings: Settings) -> None:
         from common.clients import direct
@@ -272,6 +332,8 @@ def _settings(given: argparse.Namespace) -> Settings:
     if not given.proxmox and (given.proxmox_token_file or given.proxmox_ca):
         raise CommandFailed("--proxmox-token-file and --proxmox-ca need --proxmox.")
     return Settings(
+        region=given.region,
+        keystone=_joined(given),
         state_dir=(given.state_dir or default_state_dir()).expanduser().absolute(),
         host=given.host,
         port=given.port,
@@ -285,6 +347,22 @@ def _settings(given: argparse.Namespace) -> Settings:
         ca_file=given.proxmox_ca,
         chosen=_chosen(given.set),
     )
+
+
+def _joined(given: argparse.Namespace) -> JoinedKeystone | None:
+    """Return the Keystone to join. Raises CommandFailed for options that lack others."""
+    from launcher.embedded.settings import JoinedKeystone
+
+    if given.keystone is None:
+        if given.keystone_password_file is not None:
+            raise CommandFailed("--keystone-password-file needs --keystone.")
+        return None
+    if given.keystone_password_file is None or given.region is None:
+        raise CommandFailed("--keystone needs --keystone-password-file and --region.")
+    if given.demo:
+        raise CommandFailed("--demo needs a Keystone of its own: leave --keystone out.")
+    path = given.keystone_password_file.expanduser().absolute()
+    return JoinedKeystone(given.keystone, given.keystone_user, path)
 
 
 def _chosen(given: Sequence[str]) -> Sections:

@@ -6,7 +6,7 @@ operator's file for separate processes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,11 @@ from identity.private_file import write_private
 OPTIONS = [
     cfg.StrOpt("base_url", help="URL of the embedded cloud's APIs."),
     cfg.IntOpt("hosts", default=1, min=1, help="Hosts that must be up before the cloud is ready."),
+    cfg.ListOpt(
+        "joined_urls",
+        help="Where the APIs are and were: the cloud joins the catalog of a Keystone that it "
+        "doesn't run. Empty: it runs its own.",
+    ),
 ]
 
 FLAVORS = (
@@ -37,6 +42,15 @@ Sections = dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True)
+class JoinedKeystone:
+    """A Keystone that exists, and the login of the services' user there."""
+
+    auth_url: str
+    user: str
+    password_file: Path
+
+
+@dataclass(frozen=True)
 class Settings:
     """The options of `micronova up`."""
 
@@ -53,6 +67,10 @@ class Settings:
     """Bridges of each simulated node, a network each."""
     token_file: Path | None = None
     ca_file: Path | None = None
+    region: str | None = None
+    """The region's name; None: that of the first start."""
+    keystone: JoinedKeystone | None = None
+    """The Keystone whose catalog the cloud joins; None: it runs its own."""
     chosen: Sections = field(default_factory=dict)
     """Options that were given by name: they replace what is made up."""
 
@@ -92,18 +110,23 @@ def sections(
     driver: Sections,
     hosts: int,
     metrics_port: int,
+    joined_urls: Sequence[str] = (),
 ) -> Sections:
     """Return the configuration as {section: {option: value}}.
 
     `credentials` are keystoneauth1's login options of the services' user, `driver` is what the
     driver needs, `hosts` how many hosts must be up before the cloud is ready, `metrics_port` where
-    metrics are answered.
+    metrics are answered, `joined_urls` the option of that name.
     """
     state = settings.state_dir
     database = f"sqlite:///{state}/cloud.sqlite"
     made: Sections = {
         "DEFAULT": {"transport_url": "micronova-local://embedded"},
-        "embedded": {"base_url": base_url, "hosts": str(hosts)},
+        "embedded": {
+            "base_url": base_url,
+            "hosts": str(hosts),
+            "joined_urls": ",".join(joined_urls),
+        },
         "database": {"connection": database, "reader_connection": database},
         "placement_database": {"connection": f"sqlite:///{state}/placement.sqlite"},
         "keystone_authtoken": {
@@ -120,7 +143,11 @@ def sections(
             "serial_url": f"{console_url.replace('http', 'ws', 1)}/",
             "relay_url": f"{console_url.replace('http', 'ws', 1)}/relay",
         },
-        "dashboard": {"auth_url": credentials["auth_url"], "state_dir": f"{state}/dashboard"},
+        "dashboard": {
+            "auth_url": credentials["auth_url"],
+            "region_name": credentials["region_name"],
+            "state_dir": f"{state}/dashboard",
+        },
         "metrics": {"port": str(metrics_port)},
         "scheduler": {"name": "embedded"},
         "compute": {"worker": "embedded", "driver": settings.driver},

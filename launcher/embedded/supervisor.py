@@ -18,27 +18,22 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from common.errors import ConfigurationError
 from common.process.child import Child, ChildFailed, python
-from identity.clouds import project_id, service_credentials, write_client_files
-from identity.errors import PortBusy
-from identity.keystone import GROUP, Keystone
-from identity.layout import catalog
-from identity.passwords import load_passwords
+from launcher.embedded import region
 from launcher.embedded.ending import Ending
 from launcher.embedded.hypervisors import real_clusters, simulated_clusters, simulator_arguments
+from launcher.embedded.identity import ForeignKeystone, Identity, OwnKeystone
 from launcher.embedded.progress import Progress
 from launcher.embedded.settings import Sections, Settings, sections, write_configuration
 from launcher.embedded.signals import numbers, received_signals
 
 SIMULATOR_SECONDS = 60
 PREPARATION_SECONDS = 120
-KEYSTONE_SECONDS = 60
 CLOUD_SECONDS = 240
 """Longer than the cloud itself waits for a part that doesn't move."""
 
@@ -67,7 +62,7 @@ class Supervisor:
         self._sockets = contextlib.ExitStack()
         self._children: list[Child] = []
         self._watched: list[Child] = []
-        self._keystone: Keystone | None = None
+        self._identity: Identity | None = None
         self._replaced: dict[str, float] = {}
         """{part whose worker ended: when}."""
         self.base_url = ""
@@ -81,8 +76,7 @@ class Supervisor:
         """Stop everything; the cloud before Keystone and the simulator."""
         users = [child for child in self._children if child.name != _SIMULATOR]
         used = [child for child in self._children if child.name == _SIMULATOR]
-        if self._keystone is not None:
-            used.insert(0, self._keystone.process)
+        used[:0] = self._identity_process()
         self._progress.abort()
         if any(part.pid is not None for part in (*users, *used)):
             self._say("stopping; what is under way is finished first (Ctrl-C again: at once)")
@@ -110,37 +104,32 @@ class Supervisor:
         console_listener = self._listen(settings.port + 2 if settings.port else 0, after)
         metrics_listener = self._listen_metrics()
         self.metrics_address = "{}:{}".format(*metrics_listener.getsockname()[:2])
-        keystone = self._listen_identity(listener)
-        passwords = load_passwords(settings.state_dir)
-        credentials = service_credentials(keystone.auth_url, passwords)
+        identity = self._find_identity(listener)
         driver = self._driver_sections()
         content = functools.partial(
             sections,
             settings,
             self.base_url,
             settings.url(_port(console_listener)),
-            credentials,
+            identity.credentials(),
             driver,
             metrics_port=_port(metrics_listener),
+            joined_urls=self._region.base_urls if identity.joins else (),
         )
         config_file = write_configuration(settings, content(hosts=1))
         preparation = self._child("preparation", "launcher.embedded.prepare", str(config_file))
         self._start_child(preparation)
         if not settings.proxmox:
-            self._start_identity(keystone, passwords)
+            identity.start(self.base_url, self._say_of_keystone)
         hosts = self._follow(preparation, PREPARATION_SECONDS)["hosts"]
         if (
             settings.proxmox
         ):  # the options of a real cluster may be wrong: checked before anything slow
-            self._start_identity(keystone, passwords)
+            identity.start(self.base_url, self._say_of_keystone)
         write_configuration(settings, content(hosts=hosts))
         self._start_cloud(config_file, listener, console_listener, metrics_listener)
-        write_client_files(
-            settings.state_dir,
-            keystone.auth_url,
-            passwords,
-            project_id(keystone.auth_url, passwords),
-        )
+        identity.write_client_files()
+        region.note(settings.state_dir, self._region.only(self.base_url))
         self._progress.end()
 
     def watch(self) -> None:
@@ -170,7 +159,11 @@ class Supervisor:
             selector.select()
 
     def _parts(self) -> list[Child]:
-        return [*self._watched, *([self._keystone.process] if self._keystone is not None else ())]
+        return [*self._watched, *self._identity_process()]
+
+    def _identity_process(self) -> list[Child]:
+        process = self._identity.process if self._identity is not None else None
+        return [] if process is None else [process]
 
     def _hear(self) -> None:
         """Show workers that ended, and those that replaced them."""
@@ -228,36 +221,24 @@ class Supervisor:
         after = "it is the third after --port: choose another, or --set metrics.port=…"
         return self._listen(port, after, chosen.get("host", METRICS_HOST))
 
-    def _listen_identity(self, listener: socket.socket) -> Keystone:
+    def _find_identity(self, listener: socket.socket) -> Identity:
+        """Return who checks tokens; its port is taken. Raises ConfigurationError."""
         settings = self._settings
-        port = _port(listener) + 1 if settings.port else 0
-        numbers = {name: int(text) for name, text in settings.chosen.get(GROUP, {}).items()}
-        keystone = Keystone(
-            settings.state_dir,
-            settings.host,
-            port,
-            advertised_host=settings.advertised_host,
-            **numbers,
-        )
-        try:
-            keystone.listen()
-        except PortBusy as error:
-            raise ConfigurationError(
-                f"{error.message} It is the one after --port: choose another."
-            ) from error
-        self._sockets.callback(keystone.stop)
-        self.auth_url = keystone.auth_url
-        return keystone
+        chosen = region.chosen(settings.state_dir, settings.region)
+        identity: Identity
+        if settings.keystone is None:
+            port = _port(listener) + 1 if settings.port else 0
+            identity = OwnKeystone(settings, port, chosen)
+        else:
+            identity = ForeignKeystone(settings, chosen)
+        self._sockets.callback(identity.stop)
+        self._region = chosen.with_url(self.base_url)
+        region.note(settings.state_dir, self._region)
+        self._identity, self.auth_url = identity, identity.auth_url
+        return identity
 
-    def _start_identity(self, keystone: Keystone, passwords: Mapping[str, str]) -> None:
-        def say(text: str) -> None:
-            self._progress.step(f"Keystone: {text}")
-
-        keystone.prepare(catalog(keystone.auth_url, self.base_url), passwords, say)
-        say("starting")
-        self._keystone = keystone
-        keystone.start()
-        keystone.wait_ready(KEYSTONE_SECONDS)
+    def _say_of_keystone(self, text: str) -> None:
+        self._progress.step(f"Keystone: {text}")
 
     def _driver_sections(self) -> Sections:
         """Return the driver's sections; starts the simulator where one is used."""

@@ -21,7 +21,13 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES]
 
 ELSEWHERE = frozenset(
-    {"docs/deploy.md", "docs/existing-dashboards.md", "docs/install.md", "docs/kubernetes.md"}
+    {
+        "docs/deploy.md",
+        "docs/existing-dashboards.md",
+        "docs/install.md",
+        "docs/kubernetes.md",
+        "docs/regions.md",
+    }
 )
 """Pages whose blocks are run by tests of their own."""
 

@@ -12,7 +12,12 @@ from launcher.embedded.hypervisors import real_clusters, simulator_arguments
 from launcher.embedded.settings import Sections, Settings, render, sections
 from tests.fixtures import null
 
-CREDENTIALS = {"auth_type": "password", "auth_url": "http://127.0.0.1:1/v3", "password": "a$b"}
+CREDENTIALS = {
+    "auth_type": "password",
+    "auth_url": "http://127.0.0.1:1/v3",
+    "password": "a$b",
+    "region_name": "north",
+}
 
 
 def settings(**changes: object) -> Settings:

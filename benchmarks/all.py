@@ -58,6 +58,10 @@ BENCHMARKS = (
     Benchmark("scheduler", short=("--hosts", "50", "--times", "1", "--batch", "2")),
     Benchmark("decisions", short=("--hosts", "10", "--decisions", "2", "--schedulers", "2")),
     Benchmark("decisions", ("--hosts", "10000"), _FEW_DECISIONS, "decisions_10000"),
+    Benchmark(
+        "regions",
+        short=("--regions", "2", "--hosts", "20", "--decisions", "2", "--seconds", "1"),
+    ),
     Benchmark("placement", short=("--rounds", "2")),
     Benchmark("history", short=("--rows", "100", "--servers", "1")),
     Benchmark("migrations", short=("--rows", "2000", "--runs", "1")),

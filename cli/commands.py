@@ -10,16 +10,18 @@ build on ``cli.command``; the others need no authentication.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container, Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import cliff.commandmanager
+
 from cli.command import with_one_line_errors
 from cli.osc.names import entry_points
 from cli.osc.stages import with_stages
 from cli.regions import over_regions
 from cli.suggestions import unknown_command
-from collections.abc import Container, Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint
-from typing import Any
-import cliff.commandmanager
-import itertools
 
 COMMANDS: Mapping[str, str] = {
     "audit": "cli.admin.audit:RunAudit",

@@ -95,8 +95,8 @@ class PublishImage(Publish):
     """Copy an image of this region to other ones, under the same ID.
 
     Its data is sent on as it is read, from this region where it keeps data ([images] keep_data),
-    else from --file. Both regions' SHA-512 must be that of the data; a copy whose sum is another
-    one is deleted.
+    else from --file. Both regions' SHA-512 must be that of the data: an upload of other data
+    breaks off, and leaves a queued image, which the same command continues.
     """
 
     arguments = (
@@ -168,10 +168,11 @@ class Copy:
             answer(self._api.post("/images", json=self._body()))
         elif there["status"] != "queued":
             raise CommandFailed(f"an image of this ID is {there['status']} there")
+        self._send()
+        active = self._active()
         try:
-            self._send()
-            self._require_same(self._active())
-        except BaseException:
+            self._require_same(active)
+        except CommandFailed:
             self._api.delete(self._path)
             raise
         return str(self._image["id"]), _PUBLISHED
@@ -199,13 +200,14 @@ class Copy:
                     headers={"Content-Type": "application/octet-stream", "Accept": ""},
                 )
             )
-        if self._sum.hexdigest() != self._image["os_hash_value"]:
-            raise CommandFailed("the data read has another SHA-512 than the image")
 
     def _summed(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             self._sum.update(piece)
             yield piece
+        # What ends here was not sent to its end: the copy stays queued, and is continued.
+        if self._sum.hexdigest() != self._image["os_hash_value"]:
+            raise CommandFailed("the data read has another SHA-512 than the image")
 
     def _active(self) -> Mapping[str, Any]:
         for _ in range(_LOOKS):

@@ -308,10 +308,20 @@ def test_what_is_published(world: SimpleNamespace, tmp_path: Path) -> None:
     assert south.compute.get_keypair("mine").fingerprint == key.fingerprint
     copied, first = (one.image.get_image(image.id) for one in (south, north))
     assert (copied.name, copied.hash_value) == ("mine", first.hash_value)
-    # Other data are not published under its name, and leave nothing.
-    south.image.delete_image(image.id)
-    file.write_bytes(os.urandom(1 << 20))
-    done = run(world, "micronova", *commands[1])
+
+
+def test_other_data_are_not_published(world: SimpleNamespace, tmp_path: Path) -> None:
+    north, south = (connection(world, region) for region in REGIONS)
+    file, other = tmp_path / "data", tmp_path / "other"
+    for one in (file, other):
+        one.write_bytes(os.urandom(1 << 20))
+    image = north.image.create_image(
+        "theirs", filename=str(file), disk_format="raw", container_format="bare"
+    )
+    publish = ("image", "publish", "theirs", "--to", "south", "--file")
+    done = run(world, "micronova", *publish, str(other))
     assert done.returncode == 1
     assert "another SHA-512" in done.stderr
-    assert south.image.find_image(image.id) is None
+    assert south.image.get_image(image.id).status == "queued"
+    done = run(world, "micronova", *publish, str(file), "-f", "json")
+    assert [row["Result"] for row in rows(done)] == ["published"], done.stderr

@@ -117,12 +117,14 @@ def test_an_interrupted_copy_is_continued(file: Path) -> None:
     assert results(publish(target, file)) == ["published"]
 
 
-def test_other_data_leave_no_copy(file: Path) -> None:
+def test_other_data_break_the_upload_off(file: Path) -> None:
     file.write_bytes(b"other")
     target = Images()
     ran = publish(target, file)
-    assert (ran.code, target.images) == (1, {})
+    assert (ran.code, target.images["i1"]["status"]) == (1, "queued")
     assert "another SHA-512" in ran.err
+    file.write_bytes(DATA)
+    assert results(publish(target, file)) == ["published"]
 
 
 def test_a_damaged_copy_is_deleted(file: Path) -> None:
@@ -147,9 +149,8 @@ def test_an_image_without_a_sum_is_not_published(file: Path) -> None:
 
 
 def test_a_file_that_isnt_there(tmp_path: Path) -> None:
-    target = Images()
-    ran = publish(target, tmp_path / "none")
-    assert (ran.code, target.images) == (1, {})
+    ran = publish(Images(), tmp_path / "none")
+    assert ran.code == 1
     assert "Can't read" in ran.err
 
 

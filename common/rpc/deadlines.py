@@ -107,6 +107,7 @@ class _Together(Deadline):
     def __init__(self, parts: Sequence[Deadline]) -> None:
         super().__init__(Wait(0.0), time.monotonic())
         self._parts = parts
+        self.until = min(one.until for one in parts)
 
     def over(self) -> bool:
         return not self.committed and any(one.over() for one in self._parts)

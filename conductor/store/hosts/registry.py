@@ -414,8 +414,8 @@ def delete_replaced(connection: sa.Connection) -> list[str]:
     """Delete the rows of conductors and schedulers that others have replaced; return their names.
 
     Such a one is silent, and after its last sign of life one of its kind began under a new name,
-    as a container does that is made again. One that nobody replaced remains, as do those that an
-    administrator disabled or forced down.
+    as a container does that is made again. A process that nobody replaced remains, as do those
+    that an administrator disabled or forced down.
     """
     columns = services.c
     rows = connection.execute(
@@ -425,7 +425,7 @@ def delete_replaced(connection: sa.Connection) -> list[str]:
     ).all()
     before = clock.after(-REPLACED_SECONDS)
     silent = sorted((row for row in rows if row.last < before), key=lambda row: row.last)
-    # One that was changed, as below, has replaced another one already.
+    # A row that was changed, as below, has replaced another one already.
     new = [row for row in rows if row.last >= before and row.updated_at is None]
     replaced, by = [], []
     for row in silent:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from common.errors import Unavailable
 from common.rpc import UNKNOWN, deadlines
+from common.rpc.deadlines import Deadline, Wait
 from conductor.engine.gathering import Apart, Combining, Gathering
 
 
@@ -64,7 +65,8 @@ class Threads:
 
     def _work(self, items: list[str]) -> list[str | Exception]:
         self.worked.append(items)
-        self.untils.append(deadlines.current())
+        current = deadlines.current()
+        self.untils.append(None if current is None else current.until)
         if items == ["first"]:
             self.began.set()
             assert self.go.wait(SECONDS)
@@ -90,9 +92,12 @@ class Threads:
         return [one.result(SECONDS) for one in asked]
 
     def _bring(self, item: str, kind: object) -> str:
-        until = UNTIL + len(item) if item.startswith("late") else None
+        deadline = None
+        if item.startswith("late"):
+            deadline = Deadline(Wait(3600.0), time.monotonic())
+            deadline.until = UNTIL + len(item)
         try:
-            with deadlines.answering(until):
+            with deadlines.answering(deadline):
                 return self.combining.do(item, kind)
         except (KeyError, ValueError, Unavailable) as error:
             return repr(error)

@@ -60,6 +60,8 @@ class Call:
     """Whether the page can be shown without it: the answer is then `Missing`."""
     version: str = ""
     """The microversion, if this request needs another one than that of `VERSIONS`."""
+    region: str | None = None
+    """The region whose API is called; None: the dashboard's."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,14 @@ class Cloud:
         """Return whether the catalog names a service."""
         return self._endpoint(service) is not None
 
+    def regions(self) -> list[str]:
+        """Return the names of the catalog's regions that have a compute API, sorted."""
+        found = self._access.service_catalog.get_endpoints(
+            service_type=COMPUTE, interface=self._interface
+        )
+        listed = (one for some in found.values() for one in some if one)
+        return sorted({str(one["region_id"]) for one in listed})
+
     def send(self, call: Call) -> Any:
         """Send one call."""
         try:
@@ -152,7 +162,7 @@ class Cloud:
             return Missing(error.message, getattr(error, "status", 503))
 
     def _send(self, call: Call) -> Any:
-        base = self._endpoint(call.service)
+        base = self._endpoint(call.service, call.region)
         if base is None:
             raise ApiUnreachable(f"The catalog has no {call.service} service.")
         asked = {name: value for name, value in call.query.items() if value not in (None, "")}
@@ -184,10 +194,12 @@ class Cloud:
                 self.waited += time.monotonic() - began
         return _content(answer, call.service)
 
-    def _endpoint(self, service: str) -> str | None:
+    def _endpoint(self, service: str, region: str | None = None) -> str | None:
         try:
             found = self._access.service_catalog.url_for(
-                service_type=service, interface=self._interface, region_name=self._region
+                service_type=service,
+                interface=self._interface,
+                region_name=region or self._region,
             )
         except ksa_exceptions.CatalogException:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboard.page import Section
 from dashboard.pages import (
+    all_regions,
     audit,
     decisions,
     explain,
@@ -22,7 +23,7 @@ from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),
-    Section("Servers", servers.PAGES),
+    Section("Servers", (*servers.PAGES, *all_regions.PAGES)),
     Section("Volumes", volumes.PAGES),
     Section("Networks", networks.PAGES),
     Section("Images", images.PAGES),

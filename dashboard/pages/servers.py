@@ -51,6 +51,7 @@ def index(visit: Visit) -> Answer:
         sorts=SORTS,
         statuses=STATUSES,
         asked=asked,
+        regions=len(visit.cloud.regions()),
         refresh_seconds=REFRESH_SECONDS,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import pytest
 
 from tests.functional import programs
 from tests.functional.cloud import EmbeddedCloud, command, embedded_cloud, run_to_end
+from tests.functional.dashboard.browser import Browser
 from tests.pages import block
 
 PAGE = "docs/regions.md"
@@ -228,33 +230,62 @@ def test_what_operators_list(world: SimpleNamespace, words: tuple[str, ...]) -> 
     assert {row["Region"] for row in rows(done)} == set(REGIONS)
 
 
-def test_a_region_that_is_down_costs_its_own_rows(
-    world: SimpleNamespace, servers: dict[str, Any]
-) -> None:
+@contextlib.contextmanager
+def region_that_is_down(world: SimpleNamespace) -> Iterator[socket.socket]:
+    """Have a region in the catalog whose API accepts connections and is silent.
+
+    Closing the socket makes it refuse them.
+    """
     admin = connection(world, "north", "micronova-admin").identity
     compute = next(one for one in admin.services() if one.type == "compute")
     admin.create_region(id="down")
-    hangs = socket.create_server(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", 0))
     made = admin.create_endpoint(
         service_id=compute.id,
         interface="public",
         region_id="down",
-        url=f"http://127.0.0.1:{hangs.getsockname()[1]}/compute/v2.1",
+        url=f"http://127.0.0.1:{listener.getsockname()[1]}/compute/v2.1",
     )
     try:
-        quick = ("--region-seconds", "4")
-        done = run(world, "micronova", "--all-regions", *quick, "server", "list", "-f", "json")
+        yield listener
+    finally:
+        listener.close()
+        admin.delete_endpoint(made)
+        admin.delete_region("down")
+
+
+def test_a_region_that_is_down_costs_its_own_rows(
+    world: SimpleNamespace, servers: dict[str, Any]
+) -> None:
+    with region_that_is_down(world) as listener:
+        quick = ("--all-regions", "--region-seconds", "8")
+        done = run(world, "micronova", *quick, "server", "list", "-f", "json")
         assert done.returncode == 3
         assert {row["Region"] for row in rows(done)} == set(REGIONS)
         assert done.stderr.startswith("down: ")
-        hangs.close()
+        listener.close()
         done = all_regions(world, "server", "list", "-f", "json")
         assert (done.returncode, len(rows(done))) == (3, 2)
         assert "down: Unable to establish connection" in done.stderr
-    finally:
-        hangs.close()
-        admin.delete_endpoint(made)
-        admin.delete_region("down")
+
+
+def test_the_dashboard_lists_the_servers_of_all_regions(
+    world: SimpleNamespace, servers: dict[str, Any]
+) -> None:
+    browser = Browser(world.north)
+    browser.log_in("member")
+    assert "/dashboard/servers/regions" in browser.get("/servers").links
+    shown = browser.get("/servers/regions")
+    assert (browser.status, browser.calls) == (200, 2)
+    assert all(f"web-{region}" in shown.text for region in REGIONS)
+    with region_that_is_down(world) as listener:
+        listener.close()
+        browser = Browser(world.north)
+        browser.log_in("member")
+        shown = browser.get("/servers/regions")
+    assert browser.status == 200
+    assert all(f"web-{region}" in shown.text for region in REGIONS)
+    assert "Region down has no answer: The compute API can't be reached." in shown.text
 
 
 def test_what_isnt_for_all_regions(world: SimpleNamespace) -> None:
@@ -297,7 +328,7 @@ def test_what_is_published(world: SimpleNamespace, tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_bytes(os.urandom(1 << 20))
     image = north.image.create_image(
-        "mine", filename=str(file), disk_format="raw", container_format="bare"
+        "mine", data=file.read_bytes(), disk_format="raw", container_format="bare"
     )
     commands = (("keypair", "publish", "mine"), ("image", "publish", "mine", "--file", str(file)))
     for result in ("published", "is there already"):
@@ -316,7 +347,7 @@ def test_other_data_are_not_published(world: SimpleNamespace, tmp_path: Path) ->
     for one in (file, other):
         one.write_bytes(os.urandom(1 << 20))
     image = north.image.create_image(
-        "theirs", filename=str(file), disk_format="raw", container_format="bare"
+        "theirs", data=file.read_bytes(), disk_format="raw", container_format="bare"
     )
     publish = ("image", "publish", "theirs", "--to", "south", "--file")
     done = run(world, "micronova", *publish, str(other))

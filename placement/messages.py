@@ -110,7 +110,7 @@ class First:
     """The outcome of a claim on any of several providers, best first."""
 
     provider: str | None
-    """The provider that was claimed; None: none of them had room."""
+    """The provider that was claimed; None: none had room."""
     conflicts: int = 0
     """How often a claim was retried because a generation had changed."""
 

@@ -32,9 +32,12 @@ class ComputeClient:
         transport: oslo_messaging.Transport,
         now: Callable[[], datetime.datetime] = clock.utcnow,
         cloud: Callable[[], str] = str,
+        epoch: Callable[[int], int] = int,
     ) -> None:
-        """``cloud`` returns the ID of the cloud that sends commands."""
-        self._now, self._cloud = now, cloud
+        """``cloud`` returns the ID of the cloud that sends commands, ``epoch`` that of an
+        operation by its ID.
+        """
+        self._now, self._cloud, self._epoch = now, cloud, epoch
         self._last_sent: dict[str, datetime.datetime] = {}
         self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._everyone = events.to_workers(transport)
@@ -81,4 +84,5 @@ class ComputeClient:
         # Workers ignore commands sent before their process began, by their own clock.
         now = self._now()
         sent_at = max(now, self._last_sent.get(worker, now))
-        return dataclasses.replace(command, sent_at=sent_at, cloud=command.cloud or self._cloud())
+        cloud, epoch = command.cloud or self._cloud(), self._epoch(command.operation_id)
+        return dataclasses.replace(command, sent_at=sent_at, cloud=cloud, epoch=epoch)

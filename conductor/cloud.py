@@ -19,6 +19,7 @@ from common.messages.reports import Failure, Outcome
 from common.resources.filtering import Filtering
 from compute.client import ComputeClient
 from conductor.plans import Place
+from conductor.restore_guard import RestoreGuard
 from conductor.store import cloud_identity
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
@@ -53,6 +54,11 @@ class Cloud:
     def filtering(self) -> Filtering[Transaction]:
         """Whether ports that are made now are filtered."""
         return Filtering(self.conf, registry.unfiltered)
+
+    @functools.cached_property
+    def guard(self) -> RestoreGuard:
+        """Holds what destroys while the database may be older than the clusters."""
+        return RestoreGuard(self.store, self.down)
 
     @property
     def id(self) -> str:
@@ -89,8 +95,9 @@ class Cloud:
         """Pass the lease to the worker that carries the host now; None while it is down.
 
         Raises Unavailable instead for an operation that overslept: nothing of it fails before an
-        agent has looked.
+        agent has looked. Raises Held for an operation that waits for an operator's decision.
         """
+        self.guard.require(operation)
         if operation.handed_to is not None and operation.handed_to[0] == host:
             return operation.handed_to[1]
 

@@ -60,6 +60,7 @@ from conductor.seed import parse_flavor
 from conductor.servers import table as all_flows
 from conductor.servers.create.create import Create
 from conductor.servers.reclaim import RECLAIM_SECONDS, Reclaim
+from conductor.store import restored
 from conductor.store.ledger import leases, pulse
 from conductor.store.networks import networks
 from conductor.store.servers import flavors
@@ -94,11 +95,21 @@ class ConductorService:
         self._conf, self._name = conf, name
         down = conf.conductor.host_down_seconds
         self._record_metrics = RecordMetrics(self.store, conf.metrics.record_seconds, down)
-        self._compute = ComputeClient(transport, cloud=lambda: cloud.id)
+        self._compute = ComputeClient(
+            transport,
+            cloud=lambda: cloud.id,
+            epoch=lambda number: cloud.guard.epoch(number),  # noqa: PLW0108 - made below
+        )
         often = liveness.interval(conf.conductor.host_down_seconds)
         self._beat = liveness.Beat(transport, "nova-conductor", name, often)
         flows: dict[str, Flow] = {}
-        self.runner = Runner(conf, self.store, name, flows)
+        self.runner = Runner(
+            conf,
+            self.store,
+            name,
+            flows,
+            lambda one: cloud.guard.require(one),  # noqa: PLW0108 - made below
+        )
         cloud = Cloud(
             conf=conf,
             name=name,
@@ -111,6 +122,7 @@ class ConductorService:
             bus_up_seconds=self._beat.hearing.for_seconds,
             start=self.runner.submit,
         )
+        self._guard = cloud.guard
         flows |= all_flows.flows(cloud)
         tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
         self.runner.periodic.add(tidy)
@@ -178,7 +190,8 @@ class ConductorService:
     def health(self) -> Health:
         """It lives if it consumes and its periodic tasks run; it needs database and bus."""
         alive = {"messages": self._beat.consumes, "periodic tasks": self._runs}
-        return Health(alive, {"database": self.store.answers, "bus": self._beat.bus})
+        ready = {"database": self.store.answers, "bus": self._beat.bus}
+        return Health(alive, ready, {"record": lambda: self._guard.held})
 
     def _runs(self) -> bool:
         return self.runner.periodic.alive
@@ -188,6 +201,7 @@ class ConductorService:
 
         Agents are asked again, as reports are lost while no conductor's queue exists.
         """
+        self.store.run(lambda c: restored.begin_to_compare(c, self._name))
         self.store.run(self._seed)
         self._server.start()
         self._compute.announce(context.internal())

@@ -280,11 +280,21 @@ vmid_journal = sa.Table(
 )
 
 # One row: several clouds may share a Proxmox cluster, and must distinguish their templates.
+# The rest says whether the database was restored; see conductor.store.restored.
 cloud_identity = sa.Table(
     "cloud_identity",
     metadata,
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("cloud_id", _UUID, nullable=False),
+    # An operation's epoch is its ID and this.
+    sa.Column("epoch_base", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+    # Marks up to this epoch were decided on by an operator.
+    sa.Column("epoch_settled", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+    # Since when clusters are to be compared, and the newest operation at that time.
+    sa.Column("compare_since", UtcDateTime),
+    sa.Column("compare_operation", sa.BigInteger, nullable=False, server_default=sa.text("0")),
+    sa.Column("held_at", UtcDateTime),  # None: nothing is held
+    sa.Column("held_because", Json),
 )
 
 templates = sa.Table(

@@ -11,7 +11,7 @@ import queue
 import selectors
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 
 from common.log import logger
@@ -55,7 +55,7 @@ class Listener:
         self._paths: Mapping[str, Respond] = {
             "/metrics": _metrics,
             "/healthz": lambda: _status(alive),
-            "/readyz": lambda: _status(ready),
+            "/readyz": lambda: _status(ready, self.health.noted),
         }
         self._stopped = threading.Event()
         self._loop: _Loop | None = None
@@ -114,9 +114,12 @@ def _metrics() -> tuple[HTTPStatus, str, bytes]:
     return HTTPStatus.OK, exposition.CONTENT_TYPE, exposition.text()
 
 
-def _status(answer: Answer) -> tuple[HTTPStatus, str, bytes]:
+def _status(
+    answer: Answer, noted: Callable[[], Iterable[str]] = tuple
+) -> tuple[HTTPStatus, str, bytes]:
     if answer.ok():
-        return HTTPStatus.OK, _PLAIN, b"ok\n"
+        lines = "".join(f"{line}\n" for line in ("ok", *noted()))
+        return HTTPStatus.OK, _PLAIN, lines.encode()
     return HTTPStatus.SERVICE_UNAVAILABLE, _PLAIN, b"not ok\n"
 
 

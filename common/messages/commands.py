@@ -180,6 +180,8 @@ class Command(Tagged, Generic[O_co]):
     """When this message was sent."""
     cloud: str = field(default="", kw_only=True)
     """The cloud that sends it: its ID is in all that is made, and must be in what is changed."""
+    epoch: int = field(default=0, kw_only=True)
+    """How far the cloud's record was when it was sent: it is in all that is made."""
 
     @classmethod
     def outcome(cls) -> type[O_co]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from common.messages.queues import Queues
 from common.messages.reports import Failure, Working
+from common.resources.states import ResourceType
 
 #: what pins a VM to its node, unless somebody takes it out before, as a move of ours does
 CONFIG_DRIVE = "its config drive"
@@ -184,6 +185,19 @@ class NicFacts:
 
 
 @dataclass(frozen=True)
+class OwnerMark:
+    """Whom a VM's description names, and how far the record of that cloud was."""
+
+    cloud: str
+    resource_type: ResourceType
+    """A server, a volume, a network, or an image: then the VM is its template."""
+    resource_id: str
+    epoch: int
+    vmid: int = 0
+    """The VMID with which it was made: a copy has another one."""
+
+
+@dataclass(frozen=True)
 class OtherVm:
     """A VM or container that the record doesn't know."""
 
@@ -192,6 +206,8 @@ class OtherVm:
     kind: str = "VM"
     """As in ``VmFacts``."""
     nics: tuple[NicFacts, ...] = ()
+    mark: OwnerMark | None = None
+    """None: it has no mark with an epoch, or its marks don't agree."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from common.messages.facts import NicFacts
+from common.messages.facts import NicFacts, OwnerMark
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class SeenVm:
     """The image whose template it is by its description."""
     cloud: str | None = None
     """The cloud that its description names."""
+    mark: OwnerMark | None = None
+    """Its mark, with the epoch of the record that wrote it."""
     project_id: str | None = None
     """The project for which it was made, by its description."""
     user_id: str | None = None
@@ -167,6 +169,8 @@ class SeenVnet:
     zone: str
     network_id: str
     cloud: str
+    mark: OwnerMark | None = None
+    """None: its alias names no epoch."""
 
 
 @dataclass(frozen=True)

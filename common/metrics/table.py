@@ -127,8 +127,8 @@ OPERATION_TAKEOVERS = Counter(
 )
 OPERATIONS_POSTPONED = Counter(
     "micronova_operations_postponed_total",
-    "Operations put off because another service didn't answer (unavailable) or the flow broke "
-    "(error).",
+    "Operations put off because another service didn't answer (unavailable), the flow broke "
+    "(error), or the database was restored (held).",
     ("action", "reason"),
 )
 STAGES = Counter(
@@ -308,6 +308,10 @@ RECORD_READ = Sampled(
     "When a conductor read the metrics of the database that it shows.",
 )
 SERVERS = Sampled("micronova_servers", "Servers by vm_state", ("vm_state",))
+RECORD_HELD = Sampled(
+    "micronova_record_held_timestamp_seconds",
+    "Since when everything that destroys is held, as the database was restored; 0: it isn't",
+)
 HELD_SERVERS = Sampled("micronova_held_servers", "Servers that are held")
 OPEN_OPERATIONS = Sampled("micronova_open_operations", "Operations under way", ("state",))
 OPEN_BY_ACTION = Sampled(

@@ -11,6 +11,8 @@ from common.log import logger
 
 LOG = logger(__name__)
 
+Note = Callable[[], str | None]
+"""Returns what an operator has to decide, in a sentence; None: nothing."""
 Check = Callable[[], bool]
 """Returns whether all is well, or raises why not. Takes at most a few seconds."""
 
@@ -26,13 +28,29 @@ class Health:
     """Whether it works on what comes; asks nobody else."""
     ready: Mapping[str, Check] = field(default_factory=dict)
     """Whether what it needs answers."""
+    notes: Mapping[str, Note] = field(default_factory=dict)
+    """What waits for an operator; it serves all the same."""
 
     def beside(self, name: str, other: Health) -> Health:
         """Return the checks of both, the other's under its name."""
         return Health(
             {**self.alive, **{f"{name} {key}": one for key, one in other.alive.items()}},
             {**self.ready, **{f"{name} {key}": one for key, one in other.ready.items()}},
+            {**self.notes, **{f"{name} {key}": one for key, one in other.notes.items()}},
         )
+
+    def noted(self) -> list[str]:
+        """Return what waits for an operator, a sentence each."""
+        return [text for text in map(_noted, self.notes.values()) if text is not None]
+
+
+def _noted(note: Note) -> str | None:
+    """Return a note; None where it can't be read now, which the checks show."""
+    try:
+        return note()
+    except Exception as error:  # noqa: BLE001 - a note never fails the answer
+        LOG.debug("A note can't be read: %s", error)
+        return None
 
 
 _leaving = threading.Event()

@@ -18,6 +18,8 @@ ANY_CLUSTER = "*"
 _BEGINNING = "mn"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 6
+#: digits of an epoch at most
+_EPOCH = 18
 _OURS = re.compile(rf"{_BEGINNING}[0-9a-z]{{{_LENGTH}}}")
 _CLUSTER = re.compile(r"\*|[A-Za-z0-9._-]+")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,7}")
@@ -78,15 +80,30 @@ def name(network_id: str, turn: int = 0) -> str:
     return _BEGINNING + "".join(digits)
 
 
-def alias(network_id: str, cloud: str) -> str:
-    """Return the alias of a network's vnet: its owner, as several clouds may share a zone."""
-    return f"{network_id} {cloud}".rstrip()
+def alias(network_id: str, cloud: str, epoch: int = 0) -> str:
+    """Return the alias of a network's vnet: its owner, as several clouds may share a zone.
+
+    ``epoch``: how far the cloud's record was when it was made.
+    """
+    return f"{network_id} {cloud} {epoch or ''}".rstrip()
 
 
 def owner(text: str) -> tuple[str, str] | None:
     """Return the network and the cloud that an alias names; None: it names none."""
-    network_id, _, cloud = text.strip().partition(" ")
-    return (network_id, cloud.strip()) if ids.is_uuid(network_id) else None
+    network_id, cloud, _ = _words(text)
+    return (network_id, cloud) if ids.is_uuid(network_id) else None
+
+
+def epoch(text: str) -> int:
+    """Return the epoch that an alias names; 0: it names none."""
+    number = _words(text)[2]
+    return int(number) if number.isascii() and number.isdigit() and len(number) <= _EPOCH else 0
+
+
+def _words(text: str) -> tuple[str, str, str]:
+    """Return network, cloud and epoch."""
+    first, second, third = [*text.split(), "", "", ""][:3]
+    return first, second, third
 
 
 def is_ours(bridge: str) -> bool:

@@ -30,9 +30,11 @@ from conductor.audit.kinds import (
     LEFT_BEHIND,
     Verb,
 )
+from conductor.audit.restored import marked
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
+from conductor.store import restored
 from conductor.store.audits import findings as store
 from conductor.store.audits.findings import Kept, NewFinding
 from conductor.store.ledger import operations
@@ -169,6 +171,8 @@ class Auditor:
 
     def _look_twice(self) -> tuple[Facts, list[Finding]]:
         facts = self._gatherer.look()
+        if self._was_restored(facts):
+            facts = self._gatherer.look(facts.read)
         found = differences(facts)
         if not found:
             return facts, []
@@ -176,6 +180,16 @@ class Auditor:
         first = {one.key for one in found}
         facts = self._gatherer.look(facts.read)
         return facts, [one for one in differences(facts) if one.key in first]
+
+    def _was_restored(self, facts: Facts) -> bool:
+        """Hold what destroys if a mark proves that the database was restored; whether one did."""
+        seen = [one for inventory in facts.inventories.values() for one in marked(inventory)]
+        with self._cloud.store.read() as connection:
+            found = restored.unknown(connection, seen)
+        held = bool(found) and self._cloud.store.run(lambda c: restored.look(c, found))
+        if held:
+            self._cloud.guard.expire()
+        return held
 
     def _heal(self, kept: Iterable[Kept], *, asked: bool) -> list[int | None]:
         """Heal what may be healed; return the operations that were begun (None: done at once)."""

@@ -16,6 +16,7 @@ from conductor.audit.image_files import image_files
 from conductor.audit.nics import nics, tags_of_others
 from conductor.audit.records import records
 from conductor.audit.references import references
+from conductor.audit.restored import restored
 from conductor.audit.vms import vms
 from conductor.audit.vnets import vnets
 from conductor.audit.volume_snapshots import sizes, volume_snapshots
@@ -25,6 +26,7 @@ from conductor.audit.volumes import volumes
 def differences(facts: Facts) -> list[Finding]:
     """Return all differences, each once, in a stable order."""
     found = [
+        *restored(facts),
         *vms(facts),
         *volumes(facts),
         *holders(facts),

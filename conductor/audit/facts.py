@@ -233,6 +233,8 @@ class Facts:
     now: datetime.datetime
     cloud: str = ""
     """The id of this cloud in marks."""
+    restored: str | None = None
+    """What proves that the database was restored, in a sentence, while that is undecided."""
     servers: Mapping[str, ServerFacts] = field(default_factory=dict)
     """Those that are not deleted, by UUID, and all others that something names."""
     busy: frozenset[str] = frozenset()

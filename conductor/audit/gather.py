@@ -75,6 +75,7 @@ class Gatherer:
             before = dataclasses.replace(
                 _record(connection),
                 cloud=self._cloud.id,
+                restored=self._cloud.guard.restored,
                 mac_prefix=self._cloud.conf.networks.mac_prefix,
                 tenant_vlans=tuple(map(segments.parse, self._cloud.conf.networks.tenant_vlans)),
             )

@@ -45,6 +45,13 @@ from conductor.volumes.snapshots import park_volume
 LOG = logger(__name__)
 
 
+#: what waits while the database may be older than the clusters
+GIVES_UP = frozenset(
+    {Verb.DESTROY, Verb.RELEASE, Verb.RETIRE, Verb.DELETE_PORTS, Verb.FREE_PLACE}
+    | {Verb.FREE_VMID, Verb.REMOVE_FILE, Verb.REMOVE_VNET}
+)
+
+
 @dataclass(frozen=True)
 class Answer:
     """The result of a try to heal."""
@@ -82,6 +89,9 @@ class Healer:
         way = self._ways.get(finding.heal or "")
         if way is None:
             raise RefusedError("Nothing proves that it is ours: it is only reported.")
+        held = self._cloud.guard.held
+        if held is not None and finding.heal in GIVES_UP:
+            raise RefusedError(held)
         answer = way(finding)
         LOG.info("%s %s: %s", finding.kind, finding.subject, answer.text)
         return answer

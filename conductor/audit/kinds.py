@@ -72,6 +72,16 @@ _NOT_PROVEN = "Not proven this cloud's to remove, so it never touches it: see th
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
+        # The record itself
+        Kind(
+            "record_restored",
+            Severity.DAMAGE,
+            Verb.REPORT,
+            "none: a mark of this cloud is newer than its record; only a person knows whether an "
+            "older copy was put back",
+            "What would be done: micronova restore. To do it, and release what is held: "
+            "micronova restore --apply",
+        ),
         # VMs
         Kind(
             "vm_of_deleted_server",

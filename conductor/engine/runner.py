@@ -17,6 +17,8 @@ from conductor.engine import overslept
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.engine.thread_pool import ThreadPool
 from conductor.plans import MovePlan
+from conductor.restore_guard import Held
+from conductor.store import restored
 from conductor.store.ledger import bulk_migrations, leases, pulse
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
@@ -38,6 +40,14 @@ BUILD = "create"
 
 #: begins many operations; yields those that continue, and whether from their present stage
 Begin = Callable[[Sequence[Operation]], Iterable[tuple[Operation, bool]]]
+
+
+#: raises Unavailable if the operation is to wait
+Require = Callable[[Operation], None]
+
+
+def _nothing(_: Operation) -> None:
+    """Let every operation be taken up."""
 
 
 class Flow(Protocol):
@@ -65,12 +75,18 @@ class Runner:
     """
 
     def __init__(
-        self, conf: cfg.ConfigOpts, store: Store, name: str, flows: Mapping[str, Flow]
+        self,
+        conf: cfg.ConfigOpts,
+        store: Store,
+        name: str,
+        flows: Mapping[str, Flow],
+        require: Require = _nothing,
     ) -> None:
+        """``require`` raises Unavailable if an operation is to wait before it is taken up."""
         self._options = conf.conductor
         self._store = store
         self._name = name
-        self._flows = flows
+        self._flows, self._require = flows, require
         self._signed_at: datetime.datetime | None = None
         self.periodic = Periodics("periodic", store, name)
         self.periodic.add(Periodic(SCAN, self._options.scan_seconds, self.look))
@@ -102,6 +118,7 @@ class Runner:
 
         def work() -> None:
             if self._still_ours(operation):
+                self._require(operation)
                 if not fresh:
                     table.OPERATION_TAKEOVERS.count(operation.action)
                     LOG.info("Taking over operation %s (%s).", operation.id, operation.action)
@@ -171,6 +188,10 @@ class Runner:
             work()
         except StaleTransition:
             self._step_back(operation)
+        except Held as error:
+            LOG.info("Operation %s waits: %s", operation.id, error.message)
+            table.OPERATIONS_POSTPONED.count(operation.action, "held")
+            self._pause(operation, error.message, error.seconds)
         except Unavailable as error:
             LOG.warning("Operation %s is postponed: %s", operation.id, error.message)
             table.OPERATIONS_POSTPONED.count(operation.action, "unavailable")
@@ -243,8 +264,13 @@ class Runner:
         now = clock.utcnow()
         since = None if self._signed_at is None else (now - self._signed_at).total_seconds()
         if since is None or not 0 <= since < pulse.SECONDS:
-            self._store.run(lambda c: pulse.sign(c, self._name))
+            self._store.run(self._write_sign)
             self._signed_at = now
+
+    def _write_sign(self, connection: Transaction) -> None:
+        if pulse.sign(connection, self._name) and self._signed_at is not None:
+            # Since the start: a copy of the database may have taken its place.
+            restored.begin_to_compare(connection, self._name)
 
     def _take_due(self, pool: ThreadPool, actions: Collection[str]) -> None:
         room = pool.free()

@@ -30,6 +30,8 @@ class Reclaim:
 
     def look(self) -> None:
         """Begin the deletes that are due."""
+        if self._cloud.guard.held is not None:
+            return
         before = clock.after(-self._cloud.conf.conductor.reclaim_instance_interval)
         with self._cloud.store.read() as connection:
             awake = pulse.awake_since(connection)

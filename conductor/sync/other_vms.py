@@ -10,8 +10,11 @@ from common.log import logger
 from common.messages.facts import OtherVm
 from common.messages.questions import Agent, LookAtOthers
 from conductor.cloud import Cloud
+from conductor.store import restored
 from conductor.store.networks import unknown_vms
+from conductor.store.restored import Marked
 from conductor.store.servers import vm_states
+from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
@@ -32,9 +35,10 @@ class OtherVms:
 
     def look(self) -> float | None:
         """Read the next few of each cluster; return 0 if there may be more."""
+        since = max(self._cloud.since, self._cloud.guard.since or self._cloud.since)
         with self._cloud.store.read() as connection:
             due = unknown_vms.due(connection, MOST)
-            stale = unknown_vms.stale(connection, self._cloud.since)
+            stale = unknown_vms.stale(connection, since)
         done = [self._read(cluster, wanted) for cluster, wanted in due.items()]
         if stale and time.monotonic() - self._asked > PATIENCE_SECONDS:
             self._asked = time.monotonic()
@@ -57,5 +61,12 @@ class OtherVms:
         except Unavailable as error:
             LOG.warning("Cluster %s: other VMs can't be read: %s", cluster, error.message)
             return False
-        self._cloud.store.run(lambda c: unknown_vms.keep(c, cluster, read))
+        marked = [Marked(cluster, one.vmid, one.mark) for one in read if one.mark is not None]
+
+        def work(connection: Transaction) -> bool:
+            unknown_vms.keep(connection, cluster, read)
+            return bool(marked) and restored.look(connection, marked)
+
+        if self._cloud.store.run(work):
+            self._cloud.guard.expire()
         return True

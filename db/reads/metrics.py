@@ -25,6 +25,8 @@ class Metrics:
     servers: Mapping[str, int]
     """By vm_state; deleted ones are left out."""
     held_servers: int
+    record_held_at: datetime.datetime | None
+    """Since when everything that destroys is held; None: it isn't."""
     operations: Mapping[str, int]
     """Open ones by state; without a lease they are queued."""
     oldest_operation_at: datetime.datetime | None
@@ -48,13 +50,16 @@ def read(connection: sa.Connection, up_since: datetime.datetime) -> Metrics:
         .limit(1)
     ).first()
     alive = _S.deleted_at.is_(None)
+    held_at = sa.select(schema.cloud_identity.c.held_at).scalar_subquery()
+    held = connection.execute(
+        sa.select(sa.func.count(), held_at).select_from(schema.servers).where(alive, _S.held)
+    ).one()
     up = node_health.is_up(up_since).label("up")
     open_ones = _O.state.in_(OPEN_STATES)
     return Metrics(
         servers=_by(connection, (_S.vm_state,), alive),
-        held_servers=connection.execute(
-            sa.select(sa.func.count()).select_from(schema.servers).where(alive, _S.held)
-        ).scalar_one(),
+        held_servers=held[0],
+        record_held_at=held[1],
         operations=_by(connection, (state_now().label("state_now"),), open_ones),
         oldest_operation_at=connection.execute(
             sa.select(sa.func.min(_O.started_at)).where(open_ones)

@@ -37,6 +37,7 @@ def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
         data.databases,
         data.clocks,
         data.roles,
+        data.restored,
         bus.bus,
         identity.keystone,
         identity.token_check,

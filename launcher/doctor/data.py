@@ -11,6 +11,8 @@ from oslo_config import cfg
 from common.errors import Unavailable
 from common.findings import Finding, Level
 from common.process import timekeeping
+from db import engine
+from db.reads import cloud
 from launcher import databases as both
 from launcher.clocks import of_database
 
@@ -106,6 +108,28 @@ def _clock(option: str, off: float) -> Finding:
         why,
         ("chronyc makestep",),
     )
+
+
+def restored(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield that the cloud database was restored, and what follows is undecided."""
+    url = conf.database.connection
+    if not url or _unusable(url) is not None or both.check(conf, ("cloud",)).get("cloud"):
+        return  # said already
+    reader = engine.reader(url, pool_size=1)
+    try:
+        with reader.connect() as connection:
+            because = cloud.held_because(connection)
+    finally:
+        reader.dispose()
+    if because is not None:
+        yield Finding(
+            "record_restored",
+            Level.WARNING,
+            "Database cloud",
+            because,
+            "Deletes, and all else that destroys, wait.",
+            ("micronova restore --apply",),
+        )
 
 
 def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:

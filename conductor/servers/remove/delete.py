@@ -65,6 +65,7 @@ class Delete:
         if server.host is None or server.vmid is None:
             self._finish(task, NO_VM)
             return
+        self._cloud.guard.require(operation)
         # It may have the lease since the delete was accepted.
         worker = leases.worker_with(operation.lease_owner) if task.fresh else None
         worker = worker or self._cloud.take_to(operation, server.host)

@@ -52,8 +52,10 @@ _RENEW = leases.update().where(
 )
 
 
-def sign(connection: sa.Connection, owner: str) -> None:
+def sign(connection: sa.Connection, owner: str) -> bool:
     """Store that ``owner`` works on the ledger; mark operations as overslept after a gap.
+
+    Return whether no conductor ran for some time.
 
     One statement, unless there was a gap. A sign of the future is of a clock that is ahead, or
     was put back: a conductor has run, or deadlines are of that clock, too. After a gap of this
@@ -67,7 +69,7 @@ def sign(connection: sa.Connection, owner: str) -> None:
         {"mine": mine, "from_": now - gap, "to": now + gap, "owner": owner, "expires_at": now},
     )
     if renewed.rowcount == 1:
-        return
+        return False
     held = _silent(connection, now, leases.c.name == mine)
     rows = connection.execute(
         sa.select(leases.c.name, leases.c.expires_at).where(_SIGNS).with_for_update()
@@ -80,7 +82,7 @@ def sign(connection: sa.Connection, owner: str) -> None:
     if last is None or last > now - gap:
         if held is not None:
             _say_held(owner, held, now, _mark(connection, held, now))
-        return
+        return last is None
     _store(connection, AWAKE, owner, now, known=awake_since(connection) is not None)
     marked = _mark(connection, last, now)
     LOG.warning(
@@ -88,6 +90,19 @@ def sign(connection: sa.Connection, owner: str) -> None:
         " checked again, and nothing is removed because of that.",
         *(last.isoformat(timespec="seconds"), now.isoformat(timespec="seconds"), marked),
     )
+    return True
+
+
+def others_run(connection: sa.Connection, owner: str) -> bool:
+    """Return whether another conductor runs, by its last sign."""
+    now, gap = clock.utcnow(), datetime.timedelta(seconds=GAP_SECONDS)
+    query = sa.select(leases.c.name).where(
+        _SIGNS,
+        leases.c.name != _row(owner),
+        leases.c.owner != ENDED,
+        leases.c.expires_at.between(now - gap, now + gap),
+    )
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def end(connection: sa.Connection, owner: str) -> None:

@@ -81,6 +81,12 @@ def upgrade() -> None:
         "cloud_identity",
         sa.Column("id", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("cloud_id", sa.String(36), nullable=False),
+        sa.Column("epoch_base", sa.BigInteger, server_default=sa.text("0"), nullable=False),
+        sa.Column("epoch_settled", sa.BigInteger, server_default=sa.text("0"), nullable=False),
+        sa.Column("compare_since", UtcDateTime, nullable=True),
+        sa.Column("compare_operation", sa.BigInteger, server_default=sa.text("0"), nullable=False),
+        sa.Column("held_at", UtcDateTime, nullable=True),
+        sa.Column("held_because", Json, nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_cloud_identity"),
     )
     op.create_table(

@@ -6,8 +6,9 @@ import dataclasses
 
 from common.context import internal
 from common.messages.commands import Address, Nic
-from common.messages.facts import NicFacts, OtherVm
+from common.messages.facts import NicFacts, OtherVm, OwnerMark
 from common.messages.questions import Agent, LookAtOthers
+from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.inspect.others import containers
 from tests.functional.compute.conftest import (
     Cluster,
@@ -33,18 +34,22 @@ def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: 
     build = a_build(nics=(NIC,))
     assert worker.run(build).ok
     one = OtherVm(build.placed.vmid, "pve1")
+    vmid = build.placed.vmid
+    made = (build.operation_id, vmid)
+    mark = OwnerMark(build.cloud, ResourceType.SERVER, build.resource_id, *made)
     first = NicFacts(MAC, "vmbr0", None, ("10.0.0.5", "fd00::5"))
-    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first,))]
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first,), mark=mark)]
     # One that is attached later is written as well, and one that is detached has no address.
     assert worker.run(a_plug(build, MORE)).ok
     second = NicFacts(SECOND, "vmbr0", 7, ("10.0.0.6",))
-    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first, second))]
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first, second), mark=mark)]
     assert worker.run(a_plug(build, NIC, on=False)).ok
-    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(second,))]
+    assert looked_at(worker, one) == [dataclasses.replace(one, nics=(second,), mark=mark)]
     lines = cluster.vm(build.placed.vmid)["config"]["description"].splitlines()
     assert lines[0] == f"micronova: server={build.resource_id}"
     assert f"micronova: cloud={build.cloud}" in lines
     assert f"micronova: port=port-2 {SECOND} 10.0.0.6" in lines
+    assert f"micronova: epoch={build.operation_id} vmid={vmid}" in lines
     # The next change of its interfaces drops what is said of one that is gone.
     assert worker.run(a_plug(build, dataclasses.replace(NIC, mac="fa:16:3e:00:00:03"))).ok
     assert MAC not in cluster.vm(build.placed.vmid)["config"]["description"]

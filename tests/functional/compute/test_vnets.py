@@ -96,7 +96,7 @@ def test_a_vnet_comes_with_the_zone_s_mtu_and_goes(
     (seen,) = listed(root)
     assert (seen["tag"], seen["alias"], "state" in seen) == (
         VNI,
-        f"{command.resource_id} {CLOUD}",
+        f"{command.resource_id} {CLOUD} {command.operation_id}",
         False,
     )
     # Servers can be made on it as soon as the outcome is known.

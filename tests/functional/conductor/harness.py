@@ -455,7 +455,7 @@ class Conductor:
             conf.set_override(key, value, group="conductor")
         self.store = Store(engine.writer(url), engine.reader(url))
         flows: dict[str, Flow] = {}
-        self.runner = Runner(conf, self.store, name, flows)
+        self.runner = Runner(conf, self.store, name, flows, self._require)
         self.cloud = Cloud(
             conf,
             name,
@@ -483,6 +483,9 @@ class Conductor:
         healer = Healer(self.cloud, self.runner)
         self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
         self.audits = AuditEndpoint(self.cloud, self.auditor, healer)
+
+    def _require(self, operation: Operation) -> None:
+        self.cloud.guard.require(operation)
 
     def _start(self, operation: Operation) -> None:
         """Carry out what was begun here, unless this conductor was never started."""

@@ -292,6 +292,7 @@ def whose(config: Mapping[str, Any]) -> dict[str, Any]:
         "server_uuid": server,
         "image_id": image,
         "cloud": cloud,
+        "mark": marks.owner_mark(config),
         "project_id": project,
         "user_id": user,
         "volume_id": volume,

@@ -37,7 +37,8 @@ def _read(client: Client, one: OtherVm) -> OtherVm:
     try:
         config = client.get(f"{path}/config")
         found = containers(config) if kind == "lxc" else _of_vm(client, path, config)
-        return replace(one, nics=tuple(found))
+        mark = None if kind == "lxc" else marks.owner_mark(config)
+        return replace(one, nics=tuple(found), mark=mark)
     except ApiError:
         return one
 

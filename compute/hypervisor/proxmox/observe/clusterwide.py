@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from common.log import logger
-from common.messages.facts import VnetFacts
+from common.messages.facts import OwnerMark, VnetFacts
 from common.messages.inventory import SeenVnet
 from common.resources import vnets
+from common.resources.states import ResourceType
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.api.client import Client
@@ -190,7 +191,9 @@ def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:
     for one in listed:
         name, owner = str(one["vnet"]), vnets.owner(str(one.get("alias")))
         if vnets.is_ours(name) and owner is not None:
-            yield SeenVnet(name, str(one["zone"]), *owner)
+            made = vnets.epoch(str(one.get("alias")))
+            mark = OwnerMark(owner[1], ResourceType.NETWORK, owner[0], made) if made else None
+            yield SeenVnet(name, str(one["zone"]), *owner, mark)
 
 
 def missing_privileges(

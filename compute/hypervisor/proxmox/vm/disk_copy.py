@@ -17,7 +17,12 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.vm import half_created, removal, templates
 from compute.hypervisor.proxmox.vmconfig import disks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import server_mark, template_mark, volume_mark
+from compute.hypervisor.proxmox.vmconfig.marks import (
+    epoch_lines,
+    server_mark,
+    template_mark,
+    volume_mark,
+)
 
 
 class ProxmoxDiskCopy:
@@ -30,7 +35,7 @@ class ProxmoxDiskCopy:
         if command.volid:
             mark = volume_mark(command.resource_id, command.cloud)
         self._source = Vm(shared, work, command.source_vmid, where.node, mark)
-        made = template_mark(command.image_id, command.cloud)
+        made = template_mark(command.image_id, command.cloud, epoch_lines(command))
         self._vm = Vm(shared, work, where.vmid, where.node, made)
 
     def find(self) -> Detail:

@@ -22,7 +22,7 @@ from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
 from compute.hypervisor.proxmox.storage import volumes
 from compute.hypervisor.proxmox.vm import half_created, host_checks, removal
 from compute.hypervisor.proxmox.vmconfig import disks, hardware
-from compute.hypervisor.proxmox.vmconfig.marks import lines, template_mark
+from compute.hypervisor.proxmox.vmconfig.marks import epoch_lines, lines, template_mark
 
 _CHECK_SECONDS = 0.5
 #: the line of a template's description with the file it was made of
@@ -91,7 +91,7 @@ class Templates:
         try:
             if self._is_ready(template, image, source):
                 return False
-            mark = template_mark(image.id, build.cloud)
+            mark = template_mark(image.id, build.cloud, epoch_lines(build, template.vmid))
             vm = Vm(self._shared, work, template.vmid, template.node, mark)
             made = self._have(vm, image, template, source)
             self._require_reach(vm, template)

@@ -18,6 +18,8 @@ from typing import Any
 
 from common.messages import commands
 from common.messages.commands import Build, Command, Nic
+from common.messages.facts import OwnerMark
+from common.resources.states import ResourceType
 
 SERVER = "micronova: server="
 TEMPLATE = "micronova: template="
@@ -27,6 +29,8 @@ CLOUD = "micronova: cloud="
 #: the project and the user for whom it was made
 PROJECT = "micronova: project="
 USER = "micronova: user="
+#: how far the cloud's record was when it was made, and the VMID that it was made with
+EPOCH = "micronova: epoch="
 #: a port, the MAC address of its interface, and its addresses
 PORT = "micronova: port="
 BUILDING = "micronova: building"
@@ -38,7 +42,13 @@ _OURS = "micronova: "
 #: what a mark begins with, by what the VM is
 OWNED = (SERVER, TEMPLATE, VOLUME)
 
+_NAMED = (
+    (SERVER, ResourceType.SERVER),
+    (VOLUME, ResourceType.VOLUME),
+    (TEMPLATE, ResourceType.IMAGE),
+)
 _NIC = re.compile(r"net[0-9]+")
+_EPOCH = re.compile(rf"{EPOCH}([0-9]{{1,18}}) vmid=([0-9]{{1,9}})")
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
 
@@ -82,7 +92,7 @@ def of_command(command: Command) -> Mark:
     about: tuple[str, ...] = ()
     if isinstance(command, Build | commands.Mark):
         owner = owner_lines(command.project_id, command.user_id)
-        about = (*owner, *map(port_line, command.nics))
+        about = (*owner, *epoch_lines(command), *map(port_line, command.nics))
     return server_mark(command.resource_id, command.cloud, about)
 
 
@@ -93,9 +103,12 @@ def is_half_marked(config: Mapping[str, Any], mark: Mark) -> bool:
     return same or mark.line in lines(config)
 
 
-def template_mark(image_id: str, cloud: str) -> Mark:
-    """Return the mark of an image's template in one cloud: other clouds use the same image id."""
-    return Mark(f"{TEMPLATE}{image_id}", None, _of_cloud(cloud))
+def template_mark(image_id: str, cloud: str, about: Iterable[str] = ()) -> Mark:
+    """Return the mark of an image's template in one cloud: other clouds use the same image id.
+
+    ``about``: see ``epoch_lines``.
+    """
+    return Mark(f"{TEMPLATE}{image_id}", None, _of_cloud(cloud), tuple(about))
 
 
 def volume_mark(volume_id: str, cloud: str, about: Iterable[str] = ()) -> Mark:
@@ -111,6 +124,18 @@ def owner_lines(project_id: str, user_id: str) -> tuple[str, ...]:
     """Return the lines that name the project and the user for whom a VM is made."""
     pairs = ((PROJECT, project_id), (USER, user_id))
     return tuple(f"{name}{value}" for name, value in pairs if value)
+
+
+def epoch_lines(command: Command, vmid: int | None = None) -> tuple[str, ...]:
+    """Return the line with a command's epoch and the VMID of what it makes (its place's)."""
+    made = command.placed.vmid if vmid is None else vmid
+    return (f"{EPOCH}{command.epoch} vmid={made}",) if command.epoch else ()
+
+
+def epoch_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return the epoch and the VMID that a description names; None: it names none."""
+    found = (_EPOCH.fullmatch(line) for line in lines(config))
+    return next(((int(one[1]), int(one[2])) for one in found if one), None)
 
 
 def port_line(nic: Nic) -> str:
@@ -161,6 +186,23 @@ def backup_of(notes: str) -> tuple[str, str] | None:
 def cloud_line(cloud: str) -> str:
     """Return the line that names the cloud that made a VM."""
     return f"{CLOUD}{cloud}"
+
+
+def owner_mark(config: Mapping[str, Any]) -> OwnerMark | None:
+    """Return whom the description names; None: nobody, no epoch, or another SMBIOS UUID.
+
+    A clone has the description of its source, and an SMBIOS UUID of its own.
+    """
+    cloud, made = cloud_of(config), epoch_of(config)
+    if cloud is None or made is None:
+        return None
+    for line in lines(config):
+        for start, kind in _NAMED:
+            resource_id = line.removeprefix(start)
+            if line.startswith(start):
+                alike = kind is ResourceType.IMAGE or smbios_uuid(config) == resource_id.lower()
+                return OwnerMark(cloud, kind, resource_id, *made) if alike else None
+    return None
 
 
 def stranger(config: Mapping[str, Any]) -> str | None:
@@ -251,7 +293,7 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
 
 def without_owner(config: Mapping[str, Any]) -> str:
     """Return the description without the lines that name an owner."""
-    says = (*OWNED, CLOUD, PROJECT, USER, PORT, BUILDING, ADOPTED)
+    says = (*OWNED, CLOUD, PROJECT, USER, EPOCH, PORT, BUILDING, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 

@@ -12,7 +12,13 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
-from compute.hypervisor.proxmox.vmconfig.marks import Mark, owner_lines, server_mark, volume_mark
+from compute.hypervisor.proxmox.vmconfig.marks import (
+    Mark,
+    epoch_lines,
+    owner_lines,
+    server_mark,
+    volume_mark,
+)
 
 #: looks for a server's VM
 _LOOKS = 2
@@ -30,7 +36,7 @@ class Holder:
         command: Command = work.command
         about: tuple[str, ...] = ()
         if isinstance(command, MakeVolume):
-            about = owner_lines(command.project_id, "")
+            about = (*owner_lines(command.project_id, ""), *epoch_lines(command))
         mark = volume_mark(command.resource_id, command.cloud, about)
         return cls.of(shared, work, command.placed, mark)
 

@@ -1,0 +1,130 @@
+"""Holds what destroys while the database may be older than the clusters; see ``store.restored``.
+
+After a start, if no other conductor ran, the VMs of all clusters that answer are compared with the
+record first. Until then operations that were open, and all that destroy, wait. If a mark proves
+that the database was restored, whatever destroys waits until an operator releases it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable
+
+from common.errors import Unavailable
+from common.resources.states import InternalAction, OperationState
+from common.resources.volumes import VolumeAction
+from conductor.store import restored
+from conductor.store.networks import unknown_vms
+from conductor.store.records import Operation
+from conductor.store.restored import Record
+from conductor.store.servers import vm_states
+from conductor.store.transactions import Store, Transaction
+from db.reads.cloud import sentence
+
+#: how long what was read is used again
+SECONDS = 3.0
+#: pauses of an operation that waits
+COMPARING_SECONDS, HELD_SECONDS = 1.0, 15.0
+
+#: actions that remove, or overwrite, what may be a user's
+DESTROYING = frozenset(
+    {"delete", "rebuild", "confirmResize", "revertResize", "evacuate", "shelve", "shelveOffload"}
+    | {InternalAction.REAP, InternalAction.FORGET, InternalAction.REMOVE_TEMPLATE}
+    | {InternalAction.REMOVE_IMAGE, InternalAction.REMOVE_VNET}
+    | {VolumeAction.DELETE, VolumeAction.DELETE_SNAPSHOT, VolumeAction.DELETE_BACKUP}
+    | {VolumeAction.REVERT, VolumeAction.REIMAGE, VolumeAction.RESTORE, VolumeAction.RETYPE}
+)
+
+COMPARED = "The record is being compared with the clusters, as it may have been restored."
+
+
+class Held(Unavailable):
+    """The operation waits, because the database was, or may have been, restored."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class RestoreGuard:
+    """Decides for one conductor what waits."""
+
+    def __init__(self, store: Store, down: Callable[[Transaction], frozenset[str]]) -> None:
+        self._store, self._down = store, down
+        self._lock = threading.Lock()
+        self._record = Record()
+        self._read_at = float("-inf")
+        self._compared: datetime.datetime | None = None
+        """The ``compare_since`` for which the clusters were seen compared."""
+
+    def epoch(self, operation_id: int) -> int:
+        """Return the epoch of an operation by its ID; 0 of none."""
+        return self._now().epoch_base + operation_id if operation_id else 0
+
+    @property
+    def held(self) -> str | None:
+        """Why nothing is destroyed now, in a sentence; None: nothing is held."""
+        return self._why(self._now())
+
+    @property
+    def restored(self) -> str | None:
+        """What proves that the database was restored, in a sentence; None: it is not held."""
+        record = self._now()
+        return None if record.held_at is None else sentence(record.held_because or {})
+
+    @property
+    def since(self) -> datetime.datetime | None:
+        """Since when the clusters are to be compared with the record."""
+        return self._now().compare_since
+
+    def require(self, operation: Operation) -> None:
+        """Raise Held if the operation has to wait."""
+        record = self._now()
+        if not _destroys(operation) and operation.id > record.compare_operation:
+            return
+        if record.held_at is None and self._comparing(record):
+            raise Held(COMPARED, COMPARING_SECONDS)
+        held = self._record.held_at is not None
+        if held and not operation.overslept:
+            raise Held(sentence(self._record.held_because or {}), HELD_SECONDS)
+
+    def expire(self) -> None:
+        """Read the record again at the next question."""
+        self._read_at = float("-inf")
+
+    def _why(self, record: Record) -> str | None:
+        if record.held_at is None and self._comparing(record):
+            return COMPARED
+        return self.restored
+
+    def _now(self) -> Record:
+        with self._lock:
+            waits = self._record.compare_since != self._compared
+            if waits or time.monotonic() - self._read_at > SECONDS:
+                with self._store.read() as connection:
+                    self._record = restored.read(connection)
+                self._read_at = time.monotonic()
+            return self._record
+
+    def _comparing(self, record: Record) -> bool:
+        """Return whether a cluster that answers has still to be compared."""
+        since = record.compare_since
+        if since is None or since == self._compared:
+            return False
+        with self._store.read() as connection:
+            down = self._down(connection)
+            if any(
+                vm_states.worker_in(connection, cluster, None, down) is not None
+                for cluster in unknown_vms.open_clusters(connection, since)
+            ):
+                return True
+            # What was found was stored before the last of them was compared.
+            self._record = restored.read(connection)
+        self._compared = since
+        return False
+
+
+def _destroys(operation: Operation) -> bool:
+    return operation.action in DESTROYING or operation.state == OperationState.UNWINDING

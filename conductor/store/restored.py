@@ -1,0 +1,186 @@
+"""Whether the database was restored from a backup, by the marks of what the cloud has made since.
+
+Every operation has an *epoch*: its ID and a base. Commands carry it, and the mark of what they make
+names it, with the VMID. Operations are never deleted. So a mark of this cloud whose epoch is of no
+operation about that resource was made by a record that is lost: the database is older than its
+clusters. Then everything that destroys is held until an operator releases it, and operations that
+were open only look. A person's copy of a VM has the mark of its source, and another VMID.
+
+After the release marks up to the highest epoch that was seen prove nothing any more, and the base
+is raised above it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock
+from common.log import logger
+from common.messages.facts import OwnerMark
+from common.resources.states import OPEN_STATES, ResourceType
+from conductor.store.ledger import pulse
+from conductor.store.servers import vmids
+from db.reads.cloud import sentence
+from db.schema import cloud_identity, operations
+
+LOG = logger(__name__)
+
+_I, _O = cloud_identity.c, operations.c
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the database says about itself."""
+
+    cloud_id: str = ""
+    epoch_base: int = 0
+    epoch_settled: int = 0
+    compare_since: datetime.datetime | None = None
+    compare_operation: int = 0
+    held_at: datetime.datetime | None = None
+    held_because: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A mark as it was seen, and where."""
+
+    cluster: str
+    vmid: int | None
+    mark: OwnerMark
+
+    @property
+    def what(self) -> str:
+        """Where it is, for people."""
+        return f"VM {self.vmid} of cluster {self.cluster}" if self.vmid else self.cluster
+
+
+_FIELDS = (
+    *(_I.cloud_id, _I.epoch_base, _I.epoch_settled, _I.compare_since, _I.compare_operation),
+    *(_I.held_at, _I.held_because),
+)
+
+
+def read(connection: sa.Connection, *, lock: bool = False) -> Record:
+    """Return what the database says about itself; ``lock``: to change it."""
+    query = sa.select(*_FIELDS)
+    row = connection.execute(query.with_for_update() if lock else query).first()
+    return Record() if row is None else Record(**row._mapping)
+
+
+def last_operation(connection: sa.Connection) -> int:
+    """Return the ID of the newest operation; 0: there was none."""
+    return connection.scalar(sa.select(sa.func.max(_O.id))) or 0
+
+
+def begin_to_compare(connection: sa.Connection, owner: str) -> None:
+    """Store that the record is to be compared, unless another conductor runs that has seen it."""
+    if pulse.others_run(connection, owner):
+        return
+    last = last_operation(connection)
+    connection.execute(
+        cloud_identity.update().values(compare_since=clock.utcnow(), compare_operation=last)
+    )
+
+
+def unknown(connection: sa.Connection, seen: Iterable[Marked]) -> list[Marked]:
+    """Return the marks of this cloud that its record can't have written."""
+    record = read(connection)
+    if not record.cloud_id:
+        return []
+    ours = [
+        one
+        for one in seen
+        if one.mark.cloud == record.cloud_id
+        and one.mark.epoch > record.epoch_settled
+        and one.vmid in (None, one.mark.vmid)
+    ]
+    return [one for one in ours if not _has(connection, record, one)]
+
+
+def _has(connection: sa.Connection, record: Record, one: Marked) -> bool:
+    """Return whether the ledger has the operation that wrote a mark."""
+    mark = one.mark
+    row = connection.execute(
+        sa.select(_O.resource_type, _O.resource_id).where(_O.id == mark.epoch - record.epoch_base)
+    ).first()
+    if row is None:
+        return False
+    if mark.resource_type is ResourceType.IMAGE:
+        # A template is made by the build of any server.
+        return True
+    if (row.resource_type, row.resource_id) != (mark.resource_type, mark.resource_id):
+        return False
+    if mark.resource_type is not ResourceType.SERVER or one.vmid is None:
+        return True
+    # Before a VM is made its VMID is in the journal.
+    return vmids.was_of(connection, one.cluster, one.vmid, mark.resource_id, refused=True)
+
+
+def look(connection: sa.Connection, seen: Iterable[Marked]) -> bool:
+    """Hold everything that destroys if one of the marks proves that the database was restored.
+
+    Return whether it is held since now.
+    """
+    found = unknown(connection, seen)
+    if not found:
+        return False
+    record = read(connection, lock=True)
+    newest = max(found, key=lambda one: one.mark.epoch)
+    if record.held_at is None:
+        _hold(connection, record, newest)
+        return True
+    known = int((record.held_because or {}).get("epoch", 0))
+    if newest.mark.epoch > known:
+        because = {**(record.held_because or {}), "epoch": newest.mark.epoch}
+        connection.execute(cloud_identity.update().values(held_because=because))
+    return False
+
+
+def _hold(connection: sa.Connection, record: Record, newest: Marked) -> None:
+    mark = newest.mark
+    last = record.compare_operation or last_operation(connection)
+    because = {
+        "epoch": mark.epoch,
+        "record_epoch": record.epoch_base + last,
+        "where": newest.what,
+        "resource": f"{mark.resource_type} {mark.resource_id}",
+    }
+    connection.execute(
+        cloud_identity.update().values(held_at=clock.utcnow(), held_because=because)
+    )
+    marked = _only_look(connection, last)
+    LOG.error("%s %d operations were open then: they only look.", sentence(because), marked)
+
+
+def _only_look(connection: sa.Connection, last: int) -> int:
+    """Have all operations that were open only look from now on; return how many."""
+    now = clock.utcnow()
+    until = now + datetime.timedelta(seconds=pulse.LOOK_SECONDS)
+    marked = connection.execute(
+        operations.update()
+        .where(_O.id <= last, _O.state.in_(OPEN_STATES))
+        .values(overslept=True, deadline=until, not_before=None, updated_at=now)
+    )
+    return marked.rowcount
+
+
+def release(connection: sa.Connection, highest: int) -> None:
+    """Release what is held; marks up to ``highest`` were decided on."""
+    record = read(connection, lock=True)
+    known = int((record.held_because or {}).get("epoch", 0))
+    last = last_operation(connection)
+    settled = max(highest, known, record.epoch_settled, record.epoch_base + last)
+    connection.execute(
+        cloud_identity.update().values(
+            epoch_base=settled - last,
+            epoch_settled=settled,
+            held_at=None,
+            held_because=None,
+        )
+    )

@@ -1,0 +1,242 @@
+"""A database that was restored: nothing is destroyed before an operator has decided."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.messages.commands import Build, Destroy
+from common.messages.facts import LAST, OtherVm, OwnerMark, VmFacts, VmStates
+from common.resources.states import OperationState, ResourceType
+from conductor.audit.heal import GIVES_UP
+from conductor.audit.proof import RefusedError
+from conductor.restore_guard import COMPARED
+from conductor.store import restored
+from conductor.store.audits.findings import Kept
+from conductor.store.restored import Marked
+from db import schema
+from db.reads.cloud import sentence
+from tests.functional.conductor.harness import World
+from tests.functional.waiting import eventually
+
+LOST = "5a3c1b7e-0000-4000-8000-000000000001"
+CLOUD = "5a3c1b7e-0000-4000-8000-0000000000c1"
+HIGH = 1000
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    row = {"id": 1, "cloud_id": CLOUD}
+    made.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
+    yield made
+    made.close()
+
+
+def mark(world: World, epoch: int = HIGH, vmid: int = 555, **changed: Any) -> OwnerMark:
+    cloud = world.conductor.cloud.id
+    return OwnerMark(
+        **{
+            **{"cloud": cloud, "resource_type": ResourceType.SERVER, "resource_id": LOST},
+            **{"epoch": epoch, "vmid": vmid},
+            **changed,
+        }
+    )
+
+
+def seen(world: World, *others: OtherVm) -> None:
+    """Report all VMs of the cluster: those of the record, and others."""
+    world.compute.others.update({one.vmid: one for one in others})
+    mine = [
+        VmFacts(row.vmid, row.node, row.power_state)
+        for row in world.rows(schema.servers)
+        if row.vmid and row.deleted_at is None
+    ]
+    vms = (*mine, *(VmFacts(one.vmid, one.node, 1) for one in others))
+    now = clock.utcnow()
+    world.conductor.followed.take(
+        VmStates("w1", "sim1", now, ("pve1",), True, vms, (), low=0, high=LAST)
+    )
+    eventually(lambda: all(row.read_at for row in world.rows(schema.other_vms)))
+
+
+def record(world: World) -> restored.Record:
+    with world.conductor.store.read() as connection:
+        return restored.read(connection)
+
+
+def sent(world: World, kind: type[Any]) -> list[Any]:
+    return [one for _, one in world.compute.sent if isinstance(one, kind)]
+
+
+def active(world: World) -> str:
+    """Return a server that runs."""
+    [uuid] = world.create()
+    world.answer(world.compute.wait_for(1))
+    world.until(uuid, "active")
+    return uuid
+
+
+def operation(world: World, action: str) -> Any:
+    return [one for one in world.rows(schema.operations) if one.action == action][-1]
+
+
+def hold(world: World, **changed: Any) -> None:
+    marked = Marked("sim1", 555, mark(world, **changed))
+    assert world.conductor.store.run(lambda c: restored.look(c, [marked]))
+    world.conductor.cloud.guard.expire()
+
+
+def release(world: World) -> None:
+    world.conductor.store.run(lambda c: restored.release(c, HIGH))
+    world.conductor.cloud.guard.expire()
+    world.make_due()
+
+
+def test_a_mark_newer_than_the_record_holds_a_delete(world: World) -> None:
+    world.conductor.runner.start()
+    server = active(world)
+    seen(world, OtherVm(555, "pve1", mark=mark(world)))
+    held = record(world)
+    assert held.held_at is not None
+    assert "VM 555 of cluster sim1" in sentence(held.held_because or {})
+    world.act(server, "delete")
+    eventually(lambda: "micronova restore" in str(operation(world, "delete").message))
+    assert not sent(world, Destroy)
+    assert world.row(server).task_state == "deleting"
+    release(world)
+    eventually(lambda: sent(world, Destroy))
+    # What is made from now on has epochs above all that were seen.
+    assert world.conductor.cloud.guard.epoch(operation(world, "delete").id + 1) > HIGH
+    assert record(world).held_at is None
+    world.answer(sent(world, Destroy)[0], gone=True)
+    world.until(server, "deleted")
+
+
+def test_marks_that_prove_nothing(world: World) -> None:
+    world.conductor.runner.start()
+    server = active(world)
+    [build] = sent(world, Build)
+    epoch = world.conductor.cloud.guard.epoch(build.operation_id)
+    known = {"epoch": epoch, "resource_id": server}
+    others = (
+        mark(world, cloud="another"),
+        mark(world, vmid=554),
+        # The VM was left to a person: the journal gave the server its VMID.
+        mark(world, vmid=build.placed.vmid, **known),
+    )
+    for one in others:
+        seen_at = one.vmid if one is others[-1] else 555
+        with world.conductor.store.read() as connection:
+            assert not restored.unknown(connection, [Marked("sim1", seen_at, one)])
+    # The same operation, and a VMID that it has not reserved yet: it has done more than it knows.
+    with world.conductor.store.read() as connection:
+        assert restored.unknown(connection, [Marked("sim1", 555, mark(world, **known))])
+        assert restored.unknown(connection, [Marked("sim1", 555, mark(world, epoch=epoch))])
+
+
+def test_a_released_record_is_not_held_again_by_the_same_marks(world: World) -> None:
+    active_ones = [Marked("sim1", 555, mark(world)), Marked("sim1", 556, mark(world, vmid=556))]
+    hold(world)
+    release(world)
+    assert not world.conductor.store.run(lambda c: restored.look(c, active_ones))
+    later = Marked("sim1", 557, mark(world, epoch=HIGH + 7, vmid=557))
+    assert world.conductor.store.run(lambda c: restored.look(c, [later]))
+
+
+def test_open_operations_of_a_restored_record_only_look(world: World) -> None:
+    world.conductor.runner.start()
+    [uuid] = world.create()
+    command = world.compute.wait_for(1)
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    hold(world)
+    assert operation(world, "create").overslept
+    # The agent, or its machine, is gone; another conductor takes it up.
+    world.make_due()
+    world.conductor.runner.wake()
+    eventually(lambda: world.compute.looks)
+    assert world.compute.looks[0].placed == command.placed
+    assert not sent(world, Destroy)
+    world.answer(world.compute.looks[0])
+    world.until(uuid, "active")
+
+
+def test_what_was_open_waits_until_all_clusters_were_compared(world: World) -> None:
+    """The first seconds after a start, if no other conductor ran."""
+    server = active_before_start(world)
+    world.act(server, "delete")
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    world.conductor.runner.start()
+    world.make_due()
+    world.conductor.runner.wake()
+    eventually(lambda: operation(world, "delete").not_before is not None)
+    assert not sent(world, Destroy)
+    assert world.conductor.cloud.guard.held == COMPARED
+    seen(world)
+    world.make_due()
+    world.conductor.runner.wake()
+    eventually(lambda: sent(world, Destroy))
+
+
+def active_before_start(world: World) -> str:
+    """Return a server of a cluster whose VMs were compared with the record once."""
+    world.conductor.runner.start()
+    server = active(world)
+    seen(world)
+    world.conductor.runner.stop()
+    world.conductor = world.add_conductor("c2")
+    return server
+
+
+def test_a_restart_beside_another_conductor_waits_for_nothing(world: World) -> None:
+    world.conductor.runner.start()
+    eventually(lambda: any(one.name == "sign c1" for one in world.rows(schema.leases)))
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c2"))
+    assert record(world).compare_since is None
+
+
+@pytest.mark.parametrize("verb", sorted(GIVES_UP))
+def test_the_audit_removes_and_releases_nothing_meanwhile(world: World, verb: str) -> None:
+    hold(world)
+    finding = Kept(
+        **{
+            one.name: None
+            for one in dataclasses.fields(Kept)
+            if one.name not in {"id", "kind", "subject", "heal", "evidence", "heals"}
+        },
+        id=1,
+        kind="vm_not_recorded",
+        subject="sim1/555",
+        heal=verb,
+        evidence={},
+        heals=0,
+    )
+    with pytest.raises(RefusedError, match="micronova restore"):
+        world.conductor.audits._healer.heal(finding)
+    assert not world.compute.sent
+
+
+def test_an_unwinding_build_of_a_restored_record_removes_nothing(world: World) -> None:
+    """A later attempt may have made the VM that the record still wants removed."""
+    world.conductor.runner.start()
+    world.create()
+    command = world.compute.wait_for(1)
+    world.conductor.store.run(
+        lambda c: c.execute(
+            schema.operations.update().values(
+                state=OperationState.UNWINDING, lease_owner=None, lease_expires_at=None
+            )
+        )
+    )
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    hold(world)
+    world.make_due()
+    world.conductor.runner.wake()
+    eventually(lambda: any(isinstance(one, Destroy) for one in world.compute.looks))
+    assert all(one in world.compute.looks for one in sent(world, Destroy))
+    assert sent(world, Destroy)[0].placed == command.placed

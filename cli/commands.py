@@ -25,6 +25,7 @@ from cli.suggestions import unknown_command
 
 COMMANDS: Mapping[str, str] = {
     "audit": "cli.admin.audit:RunAudit",
+    "backup": "cli.services.backup:MakeBackup",
     "capacity": "cli.admin.schedule:ShowCapacity",
     "complete": "cli.complete:Complete",
     "config show": "cli.services.config:ShowConfig",
@@ -49,6 +50,7 @@ COMMANDS: Mapping[str, str] = {
     "quota spread": "cli.admin.quota_spread:SpreadQuota",
     "queue list": "cli.admin.queues:ListQueues",
     "rebalance": "cli.admin.rebalance:Rebalance",
+    "restore": "cli.services.backup:Restore",
     "schedule": "cli.admin.schedule:Schedule",
     "server adopt": "cli.server.manage:AdoptServer",
     "server create": "cli.server.create:CreateServer",

@@ -18,6 +18,7 @@ from compute.client import ComputeClient
 from conductor.audit.auditor import Auditor
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
+from conductor.audit.restorer import Restorer
 from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
@@ -145,7 +146,9 @@ class ConductorService:
             self.store.recorders = (*self.store.recorders, self._tracer)
         self._notifier = Notifier(cloud)
         healer = Healer(cloud, self.runner)
-        self.auditor = Auditor(cloud, Gatherer(cloud), healer)
+        gatherer = Gatherer(cloud)
+        restorer = Restorer(cloud, gatherer, self.runner)
+        self.auditor = Auditor(cloud, gatherer, healer, restorer)
         vm_sync = VmSync(cloud, self.runner)
         reports = Reports(cloud, self.runner, all_flows.endings(cloud))
         events: ConductorEvents = EventEndpoint(cloud, reports, vm_sync, self._notifier)

@@ -866,6 +866,7 @@ audits = sa.Table(
     metadata,
     sa.Column("id", BigId, primary_key=True),
     sa.Column("request_id", sa.String(64), nullable=False),
+    sa.Column("task", sa.String(16), nullable=False, server_default="audit"),
     sa.Column("state", sa.String(16), nullable=False),  # queued, running, done, failed
     sa.Column("conductor", _NAME),
     sa.Column("requested_at", UtcDateTime, nullable=False),

@@ -241,6 +241,7 @@ EXPLAIN_ALL = "micronova:explanations:show:operator"
 AUDIT_BEGIN = "micronova:audit:begin"
 AUDIT_READ = "micronova:audit:read"
 AUDIT_HEAL = "micronova:audit:heal"
+RECORD_RESTORE = "micronova:record:restore"
 TOPOLOGY = "compute:server:topology:index"
 TOPOLOGY_OF_HOST = "compute:server:topology:host:index"
 VMID_READ = "micronova:vmid:read"
@@ -275,6 +276,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(AUDIT_BEGIN, ADMIN, "Start an audit."),
     rule(AUDIT_READ, ADMIN, "Read audits and findings."),
     rule(AUDIT_HEAL, ADMIN, "Heal a finding."),
+    rule(RECORD_RESTORE, ADMIN, "Decide about a restored database."),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs."),
     rule(METRICS, ADMIN, "Read numbers for monitoring."),
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),

@@ -29,7 +29,7 @@ from api.compute.resources.hosts.services import Services
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.migrations import Migrations, ServerMigrations
-from api.compute.resources.own.audits import Audits, Findings
+from api.compute.resources.own.audits import Audits, Findings, Restores
 from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.own.explanations import Explanations
 from api.compute.resources.own.metrics import Metrics
@@ -315,6 +315,7 @@ ROUTES = (
     Row("/queues", Queues, {"GET": "index"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),
     Row("/audits/{audit_id}", Audits, {"GET": "show"}),
+    Row("/restores", Restores, {"POST": "create"}),
     Row("/audit/findings", Findings, {"GET": "index"}),
     Row("/audit/findings/{finding_id}", Findings, {"GET": "show"}),
     Row("/audit/findings/{finding_id}/action", Findings, {"POST": ()}, {"heal": "heal"}),

@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cli.audits import answer, fresh
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
 from common.story.findings import summary
@@ -16,7 +17,6 @@ LEFT, INCOMPLETE = 1, 2
 
 _HEADERS = ("Finding", "Kind", "Severity", "Subject", "Age", "Heals By", "Cause")
 _LONG = ("Remedy", "Last Answer", "Evidence")
-_LOOK_SECONDS = 0.5
 
 
 class RunAudit(Lister):
@@ -68,28 +68,6 @@ class RunAudit(Lister):
                 found: Mapping[str, Any] = audit
                 return found
         raise CommandFailed("No audit was run yet")
-
-
-def answer(response: Any) -> Any:
-    """Return the JSON of a response. Raises the SDK's error."""
-    from openstack.exceptions import raise_from_response
-
-    raise_from_response(response)
-    return response.json()
-
-
-def fresh(cloud: Any, seconds: float) -> Mapping[str, Any]:
-    """Return an audit that ran now. Raises CommandFailed when it fails or takes longer."""
-    compute = cloud.compute
-    audit_id = answer(compute.post("/audits"))["audit"]["id"]
-    for _ in range(max(1, int(seconds / _LOOK_SECONDS))):
-        audit: Mapping[str, Any] = answer(compute.get(f"/audits/{audit_id}"))["audit"]
-        if audit["state"] == "done":
-            return audit
-        if audit["state"] == "failed":
-            raise CommandFailed(f"Audit {audit_id} failed: {audit['report'].get('error')}")
-        cloud.pause(_LOOK_SECONDS)
-    raise CommandFailed(f"Audit {audit_id} is not done after {seconds:g} s")
 
 
 def findings(compute: Any) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cli.admin.audit import answer
+from cli.audits import answer
 from cli.cloud import Cloud
 from cli.command import Argument, OneOf, argument, flag, one_of
 from cli.errors import CommandFailed

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.admin import bulk
-from cli.admin.audit import answer
 from cli.admin.node import HOST
+from cli.audits import answer
 from cli.command import Lister, flag
 
 _PLAN = ("ID", "Name", "Way", "To", "Reason")

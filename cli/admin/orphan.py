@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from cli.admin.audit import answer, findings, fresh, since
+from cli.admin.audit import findings, since
+from cli.audits import answer, fresh
 from cli.columns import Pairs
 from cli.command import Command, Lister, argument, flag
 from cli.errors import CommandFailed

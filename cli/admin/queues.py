@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from cli.admin.audit import answer
+from cli.audits import answer
 from cli.cloud import Cloud
 from cli.columns import Blank
 from cli.command import Lister, argument

@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from cli.admin import bulk
-from cli.admin.audit import answer
 from cli.admin.drain import shown
+from cli.audits import answer
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
 

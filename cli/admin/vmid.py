@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from cli.admin.audit import answer
+from cli.audits import answer
 from cli.command import Lister, argument
 from common.story.text import duration
 

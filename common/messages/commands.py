@@ -527,7 +527,8 @@ class MakeVolume(Command[VolumeMade]):
     source: VolumeSource | None = None
     """None: an empty volume."""
     project_id: str = ""
-    """For whom it is made."""
+    """For whom it is made, as is the user."""
+    user_id: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,12 +31,13 @@ from conductor.audit.kinds import (
     Verb,
 )
 from conductor.audit.restored import marked
+from conductor.audit.restorer import Restorer
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one
 from conductor.store import restored
 from conductor.store.audits import findings as store
-from conductor.store.audits.findings import Kept, NewFinding
+from conductor.store.audits.findings import Kept, NewFinding, Task
 from conductor.store.ledger import operations
 from conductor.store.networks.segments import OF_OTHERS
 from conductor.store.servers import vmids
@@ -65,8 +66,11 @@ Wait = Callable[[float], object]
 class Auditor:
     """Runs this conductor's audits."""
 
-    def __init__(self, cloud: Cloud, gatherer: Gatherer, healer: Healer) -> None:
+    def __init__(
+        self, cloud: Cloud, gatherer: Gatherer, healer: Healer, restorer: Restorer
+    ) -> None:
         self._cloud, self._gatherer, self._healer = cloud, gatherer, healer
+        self._restorer = restorer
         self._options = cloud.conf.conductor
         self._stopped = threading.Event()
         self._asked = False
@@ -84,9 +88,9 @@ class Auditor:
         self._stopped.set()
         self._periodic.stop(STOP_SECONDS)
 
-    def ask(self, request_id: str) -> int:
-        """Request an audit; return its id."""
-        audit_id = self._cloud.store.run(lambda c: store.request(c, request_id))
+    def ask(self, request_id: str, task: Task = Task.AUDIT) -> int:
+        """Request an audit, or a restore; return its id."""
+        audit_id = self._cloud.store.run(lambda c: store.request(c, request_id, task))
         self._asked = True
         self._periodic.wake(LEASE)
         return audit_id
@@ -125,9 +129,9 @@ class Auditor:
 
     def _run(self, *, asked: bool) -> None:
         run = self._cloud.store.run
-        audit_id = run(lambda c: store.begin(c, self._cloud.name))
+        audit_id, task = run(lambda c: store.begin(c, self._cloud.name))
         try:
-            report = self.audit(asked=asked)
+            report = self._report(task, asked=asked)
         except Exception as error:
             text = error.message if isinstance(error, MicronovaError) else type(error).__name__
             failed = {"error": text}
@@ -137,6 +141,14 @@ class Auditor:
         run(lambda c: store.delete_old(c, KEEP_DAYS))
         level = LOG.info if report["clean"] and report["complete"] else LOG.warning
         level("Audit %d: %s", audit_id, codec.dumps(report))
+
+    def _report(self, task: Task, *, asked: bool) -> dict[str, Any]:
+        """Return the report of an audit, after what was to be restored."""
+        if task is Task.AUDIT:
+            return self.audit(asked=asked)
+        restore = self._restorer.run(apply=task is Task.APPLY)
+        # Its findings are as they are afterwards.
+        return {**self.audit(asked=False), "restore": restore}
 
     def audit(self, *, asked: bool = True) -> dict[str, Any]:
         """Look, look again, heal, look at what was healed; return the report."""

@@ -11,6 +11,7 @@ from conductor.audit.proof import RefusedError
 from conductor.cloud import Cloud
 from conductor.rpc.audits import Healing
 from conductor.store.audits import findings
+from conductor.store.audits.findings import Task
 
 
 class AuditEndpoint:
@@ -21,6 +22,9 @@ class AuditEndpoint:
 
     def begin_audit(self, ctxt: RequestContext) -> int:
         return self._auditor.ask(str(ctxt.request_id))
+
+    def begin_restore(self, ctxt: RequestContext, *, apply: bool) -> int:
+        return self._auditor.ask(str(ctxt.request_id), Task.APPLY if apply else Task.PLAN)
 
     def heal_finding(self, ctxt: RequestContext, finding_id: int, *, force: bool) -> Healing:
         with self._cloud.store.read() as connection:

@@ -23,6 +23,12 @@ class AuditRpc(Protocol):
     def begin_audit(self, ctxt: RequestContext) -> int:
         """Request an audit; return its id, under which the database has its result."""
 
+    def begin_restore(self, ctxt: RequestContext, *, apply: bool) -> int:
+        """Request to compare a restored record with the clusters, and to decide with ``apply``.
+
+        Return the ID of an audit, whose report has the result.
+        """
+
     def heal_finding(self, ctxt: RequestContext, finding_id: int, *, force: bool) -> Healing:
         """Heal a finding; return a sentence, and the operation for it.
 

@@ -1,10 +1,10 @@
 """Whether the database was restored from a backup, by the marks of what the cloud has made since.
 
-Every operation has an *epoch*: its ID and a base. Commands carry it, and the mark of what they make
-names it, with the VMID. Operations are never deleted. So a mark of this cloud whose epoch is of no
-operation about that resource was made by a record that is lost: the database is older than its
-clusters. Then everything that destroys is held until an operator releases it, and operations that
-were open only look. A person's copy of a VM has the mark of its source, and another VMID.
+Every operation has an *epoch*: its ID and a base. Commands carry it, and the marks of what they
+make name it, with the VMID. Operations are never deleted. So a mark of this cloud with the epoch
+of no operation about that resource was made by a record that is lost: the database is older than
+its clusters. Then everything that destroys is held until an operator releases it, and operations
+that were open only look. A person's copy of a VM has the mark of its source, and another VMID.
 
 After the release marks up to the highest epoch that was seen prove nothing any more, and the base
 is raised above it.
@@ -86,6 +86,8 @@ def begin_to_compare(connection: sa.Connection, owner: str) -> None:
     connection.execute(
         cloud_identity.update().values(compare_since=clock.utcnow(), compare_operation=last)
     )
+    if read(connection).held_at is not None:
+        _only_look(connection, last)
 
 
 def unknown(connection: sa.Connection, seen: Iterable[Marked]) -> list[Marked]:
@@ -114,6 +116,9 @@ def _has(connection: sa.Connection, record: Record, one: Marked) -> bool:
     if mark.resource_type is ResourceType.IMAGE:
         # A template is made by the build of any server.
         return True
+    if row.resource_type == ResourceType.SNAPSHOT:
+        # The copy that a snapshot is has the mark of a volume.
+        return mark.resource_type is ResourceType.VOLUME
     if (row.resource_type, row.resource_id) != (mark.resource_type, mark.resource_id):
         return False
     if mark.resource_type is not ResourceType.SERVER or one.vmid is None:

@@ -54,8 +54,10 @@ class MakingVolume(VolumeCommand[VolumeMade]):
     def command(self, task: VolumeWork) -> MakeVolume:
         """Return what makes it."""
         name = "" if task.volume is None else task.volume.name
-        project_id = str(task.operation.project_id)
-        return self.planned(task, MakeVolume, name=name, project_id=project_id)
+        of, user_id = task.operation, str(task.operation.user_id)
+        return self.planned(
+            task, MakeVolume, name=name, project_id=str(of.project_id), user_id=user_id
+        )
 
     def succeeded(self, task: VolumeWork, outcome: VolumeMade) -> bool:
         """Return whether it was seen there."""

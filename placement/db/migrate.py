@@ -57,6 +57,11 @@ def _current(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
+def head() -> str:
+    """Return the revision that this release needs."""
+    return _revisions()[0]
+
+
 def _revisions() -> tuple[str, set[str]]:
     """Return the revision that this release needs, and all that it knows."""
     scripts = ScriptDirectory.from_config(_config())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 from pathlib import Path
@@ -54,7 +55,9 @@ def test_what_was_made_since_the_backup_keeps_its_addresses(tmp_path: Path) -> N
             audits = Audits(cloud)
             audits.run()
             found = audits.open()
-            assert {one["kind"] for one in found} == {"vm_record_lost", "holder_without_volume"}
+            assert {one["kind"] for one in found} == {
+                *("record_restored", "vm_record_lost", "holder_without_volume")
+            }
             assert {one["server_uuid"] for one in found if one["vmid"]} >= {
                 one.id for one in since
             }
@@ -71,3 +74,65 @@ def test_what_was_made_since_the_backup_keeps_its_addresses(tmp_path: Path) -> N
             compute = cloud.connection().compute
             eventually(lambda: compute.get_server(since[0].id).status == "ACTIVE", 60)
             assert addresses(compute.get_server(since[0].id)) == addresses(since[0])
+
+
+def micronova(cloud: EmbeddedCloud, *words: str, code: int = 0) -> str:
+    done = programs.run("micronova", list(words), cloud.environment("micronova-admin"))
+    assert done.returncode == code, done.stdout + done.stderr
+    return str(done.stdout + done.stderr)
+
+
+def test_a_backup_that_is_put_back_loses_and_destroys_nothing(tmp_path: Path) -> None:
+    """As docs/operate.md says, with what the cloud says of it before the decision and after."""
+    state, saved = tmp_path / "state", tmp_path / "saved"
+    with cluster(tmp_path / "pve") as (_, options):
+        with embedded_cloud(state, **options) as cloud:
+            [kept, gone] = servers(cloud, "kept", "gone")
+            micronova(cloud, "backup", "--state-dir", str(state), str(saved))
+            [since] = servers(cloud, "since")
+            connection = cloud.connection()
+            volume = connection.block_storage.create_volume(name="data", size=2)
+            connection.block_storage.wait_for_status(volume, "available", wait=120)
+            used = connection.block_storage.create_volume(name="used", size=1)
+            connection.block_storage.wait_for_status(used, "available", wait=120)
+            connection.compute.create_volume_attachment(since, volume_id=used.id)
+            connection.block_storage.wait_for_status(used, "in-use", wait=120)
+            connection.compute.delete_server(gone)
+            connection.compute.wait_for_delete(gone, wait=120)
+            micronova(
+                *(cloud, "restore", "--state-dir", str(state), "--from", str(saved), "--apply"),
+                code=1,
+            )
+            cloud.stop()
+        environment = {"PATH": os.environ["PATH"]}
+        words = ["restore", "--state-dir", str(state), "--from", str(saved), "--apply"]
+        done = programs.run("micronova", words, environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with embedded_cloud(state, audited=False, **options) as cloud:
+            compute = cloud.connection().compute
+            said = micronova(cloud, "doctor", "--state-dir", str(state), code=1)
+            assert "record_restored" in said
+            assert "The database was put back" in micronova(cloud, "audit", "--long", code=1)
+            compute.delete_server(kept)
+            eventually(lambda: "put back" in micronova(cloud, "explain", kept.id), 60)
+            planned = micronova(cloud, "restore")
+            assert f"adopt: server {since.id}" in planned
+            assert f"adopt: volume {volume.id}" in planned
+            assert f"lost: server {gone.id}" in planned
+            assert "Nothing was done" in planned
+            applied = micronova(cloud, "restore", "--apply")
+            assert "Released" in applied, applied
+            assert applied.count("It is adopted.") == 3, applied
+            eventually(lambda: compute.get_server(since.id).status == "ACTIVE", 60)
+            again = compute.get_server(since.id)
+            assert addresses(again) == addresses(since)
+            assert (again.project_id, again.user_id) == (since.project_id, since.user_id)
+            storage = cloud.connection().block_storage
+            assert storage.get_volume(volume.id).status == "available"
+            assert storage.get_volume(used.id).status == "in-use"
+            [attached] = compute.volume_attachments(since)
+            assert attached.volume_id == used.id
+            # The delete that was asked for continues.
+            compute.wait_for_delete(kept, wait=120)
+            compute.delete_volume_attachment(since, used.id)
+            storage.wait_for_status(storage.get_volume(used.id), "available", wait=120)

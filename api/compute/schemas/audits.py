@@ -12,5 +12,7 @@ LIST_FINDINGS = {
         {"limit": one(types.LIMIT), "healed": one(_BOOLEANS), "kind": one(types.TEXT)}, more=False
     )
 }
+_RESTORE: Schema = record({"apply": {"type": "boolean"}}, ["apply"])
+RESTORE = {"2.1": record({"restore": _RESTORE}, ["restore"])}
 _HEAL: Schema = record({"force": {"type": "boolean"}})
 HEAL = {"2.1": record({"heal": {**_HEAL, "type": ["object", "null"]}}, ["heal"])}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import enum
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,23 +17,39 @@ from common.resources.states import OperationState
 from db.records import columns
 from db.schema import audits, findings, operations
 
+
+class Task(enum.StrEnum):
+    """What is run."""
+
+    AUDIT = "audit"
+    PLAN = "restore"  #: says what ``APPLY`` would do
+    APPLY = "restore-apply"  #: decides about a restored record
+
+
 QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 
 
 # --- runs
 
 
-def request(connection: sa.Connection, request_id: str) -> int:
-    """Request an audit; return its id. An audit that has not begun serves both requests."""
+def request(connection: sa.Connection, request_id: str, task: Task = Task.AUDIT) -> int:
+    """Request an audit; return its id. One that has not begun serves both requests."""
+    alike = (audits.c.state == QUEUED) & (audits.c.task == task)
     waiting: int | None = connection.execute(
-        sa.select(audits.c.id).where(audits.c.state == QUEUED).order_by(audits.c.id).limit(1)
+        sa.select(audits.c.id).where(alike).order_by(audits.c.id).limit(1)
     ).scalar()
     if waiting is not None:
         return waiting
     key = connection.execute(
         audits.insert()
         .returning(audits.c.id)
-        .values(request_id=request_id, state=QUEUED, requested_at=clock.utcnow(), report={})
+        .values(
+            request_id=request_id,
+            task=task,
+            state=QUEUED,
+            requested_at=clock.utcnow(),
+            report={},
+        )
     ).scalar_one()
     return int(key)
 
@@ -54,21 +71,27 @@ def last_begun(connection: sa.Connection) -> datetime.datetime | None:
     return found
 
 
-def begin(connection: sa.Connection, owner: str) -> int:
-    """Begin the requested audit, or a periodic one; end those whose conductor died.
+def begin(connection: sa.Connection, owner: str) -> tuple[int, Task]:
+    """Begin what was requested first, or a periodic audit; end those whose conductor died.
 
     The caller holds the lease, so what is still ``running`` has lost its conductor.
     """
     now = clock.utcnow()
     dead = {"state": FAILED, "finished_at": now, "report": {"error": "Its conductor died."}}
     connection.execute(audits.update().where(audits.c.state == RUNNING).values(**dead))
-    key = request(connection, f"audit-by-{owner}"[:64])
+    first = connection.execute(
+        sa.select(audits.c.id, audits.c.task)
+        .where(audits.c.state == QUEUED)
+        .order_by(audits.c.id)
+        .limit(1)
+    ).first()
+    key = request(connection, f"audit-by-{owner}"[:64]) if first is None else first.id
     connection.execute(
         audits.update()
         .where(audits.c.id == key)
         .values(state=RUNNING, conductor=owner, started_at=now)
     )
-    return key
+    return key, Task.AUDIT if first is None else Task(first.task)
 
 
 def end(connection: sa.Connection, audit_id: int, state: str, report: Mapping[str, Any]) -> None:

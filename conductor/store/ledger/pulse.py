@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from common import clock
 from common.log import logger
 from common.resources.states import OperationState
+from db.reads.cloud import ENDED, SIGN
 from db.schema import leases, operations
 
 LOG = logger(__name__)
@@ -40,9 +41,7 @@ LOOK_SECONDS = 300.0
 KEPT_SECONDS = 86_400.0
 
 #: rows of ``leases``: the last signs, by conductor, and the end of the last gap
-SIGN, AWAKE = "sign ", "awake since"
-#: the owner of the row of a conductor that has stopped in order
-ENDED = ""
+AWAKE = "awake since"
 _LONGEST = 64 - len(SIGN)
 _SIGNS = leases.c.name.like(f"{SIGN}%")
 _RENEW = leases.update().where(

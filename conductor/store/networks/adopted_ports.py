@@ -12,7 +12,7 @@ from common import clock, ids
 from common.errors import Conflict, Invalid
 from common.messages.commands import Address, Nic
 from common.messages.facts import NicFacts
-from conductor.store.networks import addresses
+from conductor.store.networks import addresses, networks
 from conductor.store.networks.networks import Network, address_columns
 from conductor.store.networks.pools import Pools
 from db.schema import ports
@@ -57,6 +57,25 @@ def port(
         ip=first,
         second=Address(second, given[1][0].cidr) if second else None,
     )
+
+
+def lacking(connection: sa.Connection, project_id: str, nics: Sequence[NicFacts]) -> list[str]:
+    """Return which interfaces and addresses would be on no network of a project's, in words."""
+    wires = {(one.bridge, one.vlan): one for one in networks.usable(connection, project_id)}
+    pools = Pools(connection, sorted({one.id for one in wires.values()}))
+    found = []
+    for nic in nics:
+        network = wires.get((nic.bridge, nic.vlan))
+        tag = f" with VLAN tag {nic.vlan}" if nic.vlan else ""
+        if network is None:
+            found.append(f"interface {nic.mac} on {nic.bridge}{tag}")
+            continue
+        for ip in nic.ips:
+            try:
+                addresses.chosen(pools.subnets(network.id), ip, anywhere=True)
+            except Invalid:
+                found.append(f"address {ip} on {nic.bridge}{tag}")
+    return found
 
 
 def _addresses(

@@ -7,6 +7,7 @@ quarantined with the reason; ids of other VMs are ``taken`` for as long as the V
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -169,10 +170,26 @@ def _reserved(
     connection.execute(vmid_journal.insert(), [{"reserved_at": now, **row} for row in rows])
 
 
+def every(connection: sa.Connection) -> dict[str, frozenset[int]]:
+    """Return the VMIDs that are reserved, by cluster."""
+    query = sa.select(vmids.c.cluster, vmids.c.vmid).where(vmids.c.state == RESERVED)
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    for cluster, vmid in connection.execute(query):
+        found[cluster].add(vmid)
+    return {cluster: frozenset(those) for cluster, those in found.items()}
+
+
 def claim(
-    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, operation_id: int
+    connection: sa.Connection,
+    cluster: str,
+    vmid: int,
+    server_uuid: str | None,
+    operation_id: int | None,
 ) -> None:
-    """Reserve the VMID of an existing VM, in the band or not. Raises Conflict."""
+    """Reserve the VMID of an existing VM, in the band or not. Raises Conflict.
+
+    ``server_uuid`` None: it is a volume's holder.
+    """
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     known = connection.execute(sa.select(vmids).where(mine).with_for_update()).first()
     if known is not None and known.state == RESERVED:

@@ -45,6 +45,11 @@ def insert(connection: sa.Connection, new: NewVolume, user_id: str, **more: Any)
     return volume_id
 
 
+def insert_found(connection: sa.Connection, **values: Any) -> None:
+    """Write a volume whose disk was found, with these columns."""
+    connection.execute(volumes.insert(), [{"meta": {}, "created_at": clock.utcnow(), **values}])
+
+
 def again(connection: sa.Connection, row: Any) -> str:
     """Write a new volume, to be created, with the values of a locked one; return its id."""
     new = NewVolume(

@@ -67,6 +67,7 @@ def upgrade() -> None:
         "audits",
         sa.Column("id", BigId, nullable=False),
         sa.Column("request_id", sa.String(64), nullable=False),
+        sa.Column("task", sa.String(16), server_default="audit", nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("conductor", sa.String(255), nullable=True),
         sa.Column("requested_at", UtcDateTime, nullable=False),

@@ -53,6 +53,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
+from conductor.audit.restorer import Restorer
 from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.servers.manage import ManageEndpoint
@@ -481,7 +482,9 @@ class Conductor:
         self.followed = VmSync(self.cloud, self.runner)
         self.custody = ManageEndpoint(self.cloud, self.runner, self.followed)
         healer = Healer(self.cloud, self.runner)
-        self.auditor = Auditor(self.cloud, Gatherer(self.cloud), healer)
+        gatherer = Gatherer(self.cloud)
+        restorer = Restorer(self.cloud, gatherer, self.runner)
+        self.auditor = Auditor(self.cloud, gatherer, healer, restorer)
         self.audits = AuditEndpoint(self.cloud, self.auditor, healer)
 
     def _require(self, operation: Operation) -> None:

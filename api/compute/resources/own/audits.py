@@ -45,6 +45,17 @@ class Audits:
         return {"audit": _view(found)}
 
 
+class Restores:
+    """Decisions about a database that was restored."""
+
+    @operation(policies.RECORD_RESTORE, status=202, body=schemas.RESTORE)
+    def create(self, call: Call) -> Any:
+        """Compare a restored database with the clusters; with `apply` adopt what is newer, and
+        release what is held. The report is that of the audit with this ID."""
+        apply = bool(call.body["restore"]["apply"])
+        return {"audit": {"id": call.conductor.begin_restore(call.ctxt, apply=apply)}}
+
+
 class Findings:
     """The differences that audits found."""
 

@@ -36,7 +36,7 @@ class Holder:
         command: Command = work.command
         about: tuple[str, ...] = ()
         if isinstance(command, MakeVolume):
-            about = (*owner_lines(command.project_id, ""), *epoch_lines(command))
+            about = (*owner_lines(command.project_id, command.user_id), *epoch_lines(command))
         mark = volume_mark(command.resource_id, command.cloud, about)
         return cls.of(shared, work, command.placed, mark)
 

@@ -79,6 +79,8 @@ class SeenVm:
     """Its SMBIOS UUID in lower case, if its configuration has one."""
     volume_id: str | None = None
     """The volume whose holder it is by its description."""
+    held: str | None = None
+    """The disk that a volume's holder has, also while a server uses it; None: it has none."""
     parked: bool = False
     """Whether a holder's disk rests, and is protected."""
     nics: tuple[NicFacts, ...] | None = None

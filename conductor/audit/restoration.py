@@ -93,8 +93,8 @@ def _volume(
         refused = f"By the record volume {volume_id} is elsewhere."
     if refused is None and volume_id in facts.busy_volumes:
         refused = "An operation works on the volume: run it again later."
-    if refused is None and not _disks(vm) and not _plugged(inventory, vm):
-        refused = "No disk of it was seen."
+    if refused is None and vm.held is None:
+        refused = "It has no disk."
     verdict = Verdict.ADOPT if refused is None else Verdict.LEAVE
     text = refused or f"Volume {volume_id} of project {vm.project_id} was made since."
     yield _item(verdict, ResourceType.VOLUME, volume_id, inventory, vm, text)
@@ -111,24 +111,13 @@ def _refusal(vm: SeenVm) -> str | None:
     return None
 
 
-def disk_of(inventory: ClusterInventory, vm: SeenVm) -> tuple[str, str | None, str | None]:
-    """Return a volume's disk, and the server and option that have it; None: it is parked."""
-    plugged = _plugged(inventory, vm)
-    if plugged is not None:
-        return plugged
-    return _disks(vm)[0], None, None
-
-
-def _disks(vm: SeenVm) -> list[str]:
-    return [one.volid for one in vm.drives or () if not one.lost]
-
-
-def _plugged(inventory: ClusterInventory, vm: SeenVm) -> tuple[str, str, str] | None:
-    """Return (volid, server, option) of the server's VM that has a holder's disk."""
-    for other in inventory.vms:
-        for one in other.references or ():
-            if other.server_uuid and f"vm-{vm.vmid}-" in one.volid and one.option[:4] == "scsi":
-                return one.volid, other.server_uuid, one.option
+def user_of(inventory: ClusterInventory, disk: str) -> tuple[str, int] | None:
+    """Return the server that uses a volume's disk, and the SCSI slot; None: none does."""
+    for vm in inventory.vms:
+        for one in vm.references or ():
+            slot = one.option.removeprefix("scsi")
+            if one.volid == disk and vm.server_uuid and vm.proven and slot.isdigit():
+                return vm.server_uuid, int(slot)
     return None
 
 

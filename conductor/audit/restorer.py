@@ -89,8 +89,9 @@ class Restorer:
         vm = item.vm
         if vm is None:
             return item
-        with self._cloud.store.read() as connection:
-            lacking = adopted_ports.lacking(connection, str(vm.project_id), vm.nics or ())
+        its = str(vm.project_id), vm.nics or ()
+        # The networks are locked meanwhile.
+        lacking = self._cloud.store.run(lambda c: adopted_ports.lacking(c, *its))
         if not lacking:
             return item
         text = f"{item.text} No network of the record has its {', '.join(lacking)}: make the "
@@ -178,9 +179,10 @@ class Restorer:
     def _volume(self, connection: Transaction, item: Item, inventory: ClusterInventory) -> None:
         """Write the record of a volume as its holder, and the VM that has it, show it."""
         vm = item.vm
-        if vm is None or volumes.get(connection, item.resource_id) is not None:
+        known = volumes.get(connection, item.resource_id) is not None
+        if vm is None or vm.held is None or known:
             raise Conflict("The record has changed since it was compared.")
-        volid, server_uuid, option = restoration.disk_of(inventory, vm)
+        volid, user = vm.held, restoration.user_of(inventory, vm.held)
         storage = volid.partition(":")[0]
         there = [
             one
@@ -199,7 +201,7 @@ class Restorer:
             project_id=str(vm.project_id),
             user_id=str(vm.user_id or ""),
             name=vm.name,
-            status=VolumeStatus.IN_USE if server_uuid else VolumeStatus.AVAILABLE,
+            status=VolumeStatus.IN_USE if user else VolumeStatus.AVAILABLE,
             size_gib=max(1, -(-size // _GIB)),
             host=place.host,
             cluster=item.cluster,
@@ -211,16 +213,10 @@ class Restorer:
             volid=volid,
             launched_at=clock.utcnow(),
         )
-        if server_uuid and option:
-            server = servers.get(connection, server_uuid)
-            attachments.insert(
-                connection,
-                item.resource_id,
-                server.uuid,
-                server.project_id,
-                int(option.removeprefix("scsi")),
-                status=AttachStatus.ATTACHED,
-            )
+        if user is not None:
+            server, attached = servers.get(connection, user[0]), AttachStatus.ATTACHED
+            its = (server.uuid, server.project_id, user[1])
+            attachments.insert(connection, item.resource_id, *its, status=attached)
 
 
 def _shown(item: Item) -> dict[str, str]:

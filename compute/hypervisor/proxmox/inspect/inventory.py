@@ -225,6 +225,7 @@ class InventoryReader:
         settings = self._shared.settings
         ours = settings.in_band(vmid) or vmid in self._known
         facts["parked"] = volumes.parked(config, vmid)
+        facts["held"] = volumes.held(config, vmid) if facts["volume_id"] else None
         facts["drives"] = tuple(SeenDrive(*one) for one in disks.drives(config))
         facts["adopted"] = marks.is_adopted(config)
         facts["references"] = tuple(references(settings, config, vmid, node))

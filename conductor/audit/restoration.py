@@ -9,6 +9,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common import digits
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import ResourceType
 from conductor.audit.facts import Facts, ServerFacts
@@ -18,8 +19,8 @@ class Verdict(enum.StrEnum):
     """What becomes of something."""
 
     ADOPT = "adopt"  #: it becomes the record's again
-    LEAVE = "leave"  #: it stays as it is, and its addresses, MACs and VMID are given to nobody
-    LOST = "lost"  #: the record has it, and the clusters don't
+    LEAVE = "leave"  #: it is left as it is, and its addresses, MACs and VMID are given to nobody
+    LOST = "lost"  #: in the record, and not in the clusters
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ def _of_vm(facts: Facts, inventory: ClusterInventory, vm: SeenVm) -> Iterator[It
         yield from _server(facts, inventory, vm, vm.server_uuid)
     elif vm.volume_id is not None:
         yield from _volume(facts, inventory, vm, vm.volume_id)
+    elif vm.image_id is not None:
+        yield from _template(facts, inventory, vm, vm.image_id)
 
 
 def _server(facts: Facts, inventory: ClusterInventory, vm: SeenVm, uuid: str) -> Iterator[Item]:
@@ -100,6 +103,17 @@ def _volume(
     yield _item(verdict, ResourceType.VOLUME, volume_id, inventory, vm, text)
 
 
+def _template(
+    facts: Facts, inventory: ClusterInventory, vm: SeenVm, image_id: str
+) -> Iterator[Item]:
+    if any((one.cluster, one.vmid) == (inventory.cluster, vm.vmid) for one in facts.templates):
+        return
+    text = "A cached template of the image was made since."
+    whole = vm.proven and vm.template and vm.drives
+    verdict = Verdict.ADOPT if whole else Verdict.LEAVE
+    yield _item(verdict, ResourceType.TEMPLATE, image_id, inventory, vm, text)
+
+
 def _refusal(vm: SeenVm) -> str | None:
     """Return why nothing is adopted of a VM with a mark of this cloud; None: all agrees."""
     if not vm.proven:
@@ -116,7 +130,7 @@ def user_of(inventory: ClusterInventory, disk: str) -> tuple[str, int] | None:
     for vm in inventory.vms:
         for one in vm.references or ():
             slot = one.option.removeprefix("scsi")
-            if one.volid == disk and vm.server_uuid and vm.proven and slot.isdigit():
+            if one.volid == disk and vm.server_uuid and vm.proven and digits.is_digits(slot):
                 return vm.server_uuid, int(slot)
     return None
 
@@ -144,7 +158,7 @@ def _files(facts: Facts, inventory: ClusterInventory) -> Iterator[Item]:
     known = {one.id for one in facts.backups}
     for saved in inventory.backups or ():
         if saved.cloud == facts.cloud and saved.backup_id not in known:
-            text = "A backup of a volume made since. Its archive stays, to be restored by hand."
+            text = "A backup of a volume made since. Its archive is left, to be restored by hand."
             where = f"{saved.volid} in cluster {inventory.cluster}"
             backup = ResourceType.BACKUP, saved.backup_id
             yield Item(Verdict.LEAVE, *backup, where, text, inventory.cluster)
@@ -178,7 +192,7 @@ def _lost_volumes(facts: Facts) -> Iterator[Item]:
 
 
 def _is_there(facts: Facts, server: ServerFacts) -> bool:
-    """Return whether the server's VM is, or may be, where the record has it."""
+    """Return whether the server's VM is, or may be, where the record says."""
     inventory = facts.inventories.get(str(server.cluster))
     if inventory is None or inventory.short:
         return True

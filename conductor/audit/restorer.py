@@ -1,7 +1,7 @@
 """Decides what a restored record and its clusters differ in: adopts, names, and releases.
 
 Without ``apply`` nothing is changed. Each adoption is a transaction of its own that looks at the
-record again, so all may run twice; what could not be adopted keeps its addresses, and is named.
+record again, so all may run twice; what could not be adopted remains, with its addresses, and is named.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from conductor.rpc.servers.manage import Adoption
 from conductor.servers import guest_data
 from conductor.servers.manage.begin_adopt import Acceptance
 from conductor.store import restored
+from conductor.store.images import templates
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
 from conductor.store.networks import adopted_ports, networks, unknown_vms
@@ -90,7 +91,7 @@ class Restorer:
         if vm is None:
             return item
         its = str(vm.project_id), vm.nics or ()
-        # The networks are locked meanwhile.
+        # It locks the networks.
         lacking = self._cloud.store.run(lambda c: adopted_ports.lacking(c, *its))
         if not lacking:
             return item
@@ -107,6 +108,8 @@ class Restorer:
         try:
             if item.resource_type is ResourceType.VOLUME:
                 self._cloud.store.run(lambda c: self._volume(c, item, inventory))
+            elif item.resource_type is ResourceType.TEMPLATE:
+                self._cloud.store.run(lambda c: self._template(c, item))
             elif item.resource_id in facts.servers:
                 self._cloud.store.run(lambda c: self._relink(c, item))
             else:
@@ -176,8 +179,20 @@ class Restorer:
                 made.append(adopted_ports.port(connection, *its, nic, network))
         return guest_data.addresses(made)
 
+    @staticmethod
+    def _template(connection: Transaction, item: Item) -> None:
+        """Write the record of an image's template; the next build of the image uses it."""
+        vm = item.vm
+        if vm is None or not vm.drives:
+            raise Conflict("The record has changed since it was compared.")
+        storage = vm.drives[0].volid.partition(":")[0]
+        vmids.claim(connection, item.cluster, vm.vmid, None, None)
+        unknown_vms.forget(connection, item.cluster, [vm.vmid])
+        where = (item.cluster, vm.node, storage)
+        templates.insert_found(connection, *where, item.resource_id, vm.vmid)
+
     def _volume(self, connection: Transaction, item: Item, inventory: ClusterInventory) -> None:
-        """Write the record of a volume as its holder, and the VM that has it, show it."""
+        """Write the record of a volume as its holder, and the VM that uses it, show it."""
         vm = item.vm
         known = volumes.get(connection, item.resource_id) is not None
         if vm is None or vm.held is None or known:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from db.schema import cloud_identity, leases, operations
 
 _C = cloud_identity.c
-#: rows of ``leases``: the signs of conductors; the owner of one that has stopped is empty
+#: rows of ``leases``: the signs of conductors; a conductor that has stopped has an empty owner
 SIGN, ENDED = "sign ", ""
 
 

@@ -154,8 +154,8 @@ def _require_stopped(url: str) -> None:
     running = _read(url, lambda c: cloud.running(c, since))
     if running:
         raise ConfigurationError(
-            f"Conductors still run ({', '.join(running)}): stop all services first. One that was "
-            f"killed counts as running for {_RUNNING_SECONDS:g} s."
+            f"Conductors still run ({', '.join(running)}): stop all services first. A killed "
+            f"conductor counts as running for {_RUNNING_SECONDS:g} s."
         )
 
 

@@ -86,7 +86,7 @@ def _file(address: URL) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a SQLite database, also one that is written to, and see that it is sound."""
+    """Copy a SQLite database, even while it is written to, and see that it is sound."""
     if not source.exists():
         raise ConfigurationError(f"There is no database {source}.")
     try:
@@ -123,7 +123,7 @@ def _set_aside(target: Path) -> Path | None:
 def _run(address: URL, program: str, *arguments: str) -> None:
     if shutil.which(program) is None:
         raise ConfigurationError(
-            f"{program} is not installed: the package postgresql-client has it."
+            f"{program} is not installed: install the package postgresql-client."
         )
     done = subprocess.run(  # noqa: S603 - a program of ours, and no shell
         [program, *arguments],

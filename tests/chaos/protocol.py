@@ -62,6 +62,7 @@ IDLE = frozenset(
 FAILURES = frozenset({"note_failure", "may_undo"})
 #: the audit's own, which begins anew if it comes to nothing
 AUDITS = frozenset({"begin_audit", "heal_finding", "read_inventory", "retire_template", "inspect"})
+AUDITS |= {"begin_restore"}
 #: about other actions, or about no server
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}

@@ -33,7 +33,7 @@ QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
 
 
 def request(connection: sa.Connection, request_id: str, task: Task = Task.AUDIT) -> int:
-    """Request an audit; return its id. One that has not begun serves both requests."""
+    """Request an audit; return its id. If it has not begun, it serves both requests."""
     alike = (audits.c.state == QUEUED) & (audits.c.task == task)
     waiting: int | None = connection.execute(
         sa.select(audits.c.id).where(alike).order_by(audits.c.id).limit(1)

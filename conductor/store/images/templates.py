@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
+from common.errors import Conflict
 from common.messages.commands import Template
 from common.messages.facts import HostFacts
 from common.messages.reports import Failure
@@ -76,6 +77,25 @@ def reserve(connection: sa.Connection, facts: HostFacts, image_id: str) -> Templ
     if found.retiring:
         return None
     return Template(found.vmid, found.node, found.storage)
+
+
+def insert_found(
+    connection: sa.Connection, cluster: str, node: str, storage: str, image_id: str, vmid: int
+) -> None:
+    """Write a template that was found, whose VMID is reserved. Raises Conflict if the image has
+    another one there."""
+    columns = templates.c
+    there = sa.select(columns.vmid).where(
+        columns.cluster == cluster,
+        columns.node == node,
+        columns.storage == storage,
+        columns.image_id == image_id,
+    )
+    other = connection.scalar(there)
+    if other is not None:
+        raise Conflict(f"Image {image_id} has template {other} there.")
+    values = {"cluster": cluster, "node": node, "storage": storage, "image_id": image_id}
+    connection.execute(templates.insert().values(vmid=vmid, created_at=clock.utcnow(), **values))
 
 
 def _find(connection: sa.Connection, facts: HostFacts, image_id: str) -> Known | None:

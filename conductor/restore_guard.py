@@ -23,8 +23,8 @@ from conductor.store.servers import vm_states
 from conductor.store.transactions import Store, Transaction
 from db.reads.cloud import sentence
 
-#: how long what was read is used again
-SECONDS = 3.0
+#: how long what was read is used again, for what destroys, and for all else
+SECONDS, SELDOM_SECONDS = 3.0, 60.0
 #: pauses of an operation that waits
 COMPARING_SECONDS, HELD_SECONDS = 1.0, 15.0
 
@@ -61,7 +61,7 @@ class RestoreGuard:
 
     def epoch(self, operation_id: int) -> int:
         """Return the epoch of an operation by its ID; 0 of none."""
-        return self._now().epoch_base + operation_id if operation_id else 0
+        return self._now(SELDOM_SECONDS).epoch_base + operation_id if operation_id else 0
 
     @property
     def held(self) -> str | None:
@@ -81,7 +81,7 @@ class RestoreGuard:
 
     def require(self, operation: Operation) -> None:
         """Raise Held if the operation has to wait."""
-        record = self._now()
+        record = self._now(SECONDS if _destroys(operation) else SELDOM_SECONDS)
         if not _destroys(operation) and operation.id > record.compare_operation:
             return
         if record.held_at is None and self._comparing(record):
@@ -89,6 +89,10 @@ class RestoreGuard:
         held = self._record.held_at is not None
         if held and not operation.overslept:
             raise Held(sentence(self._record.held_because or {}), HELD_SECONDS)
+
+    def settle(self) -> None:
+        """See whether the clusters are compared by now, ahead of what would wait for it."""
+        self._comparing(self._now(SELDOM_SECONDS))
 
     def expire(self) -> None:
         """Read the record again at the next question."""
@@ -99,10 +103,9 @@ class RestoreGuard:
             return COMPARED
         return self.restored
 
-    def _now(self) -> Record:
+    def _now(self, seconds: float = SECONDS) -> Record:
         with self._lock:
-            waits = self._record.compare_since != self._compared
-            if waits or time.monotonic() - self._read_at > SECONDS:
+            if time.monotonic() - self._read_at > seconds:
                 with self._store.read() as connection:
                     self._record = restored.read(connection)
                 self._read_at = time.monotonic()

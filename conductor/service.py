@@ -110,6 +110,7 @@ class ConductorService:
             name,
             flows,
             lambda one: cloud.guard.require(one),  # noqa: PLW0108 - made below
+            lambda: cloud.guard.expire(),  # noqa: PLW0108
         )
         cloud = Cloud(
             conf=conf,

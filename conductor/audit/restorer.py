@@ -1,7 +1,7 @@
 """Decides what a restored record and its clusters differ in: adopts, names, and releases.
 
 Without ``apply`` nothing is changed. Each adoption is a transaction of its own that looks at the
-record again, so all may run twice; what could not be adopted remains, with its addresses, and is named.
+record again, so all may run twice; what could not be adopted is left, and named.
 """
 
 from __future__ import annotations

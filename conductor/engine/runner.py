@@ -23,7 +23,7 @@ from conductor.store.ledger import bulk_migrations, leases, pulse
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.servers import vmids
-from conductor.store.transactions import Store, Transaction
+from conductor.store.transactions import Store, Transaction, after_commit
 
 LOG = logger(__name__)
 
@@ -81,8 +81,13 @@ class Runner:
         name: str,
         flows: Mapping[str, Flow],
         require: Require = _nothing,
+        on_gap: Callable[[], None] | None = None,
     ) -> None:
-        """``require`` raises Unavailable if an operation is to wait before it is taken up."""
+        """``require`` raises Unavailable if an operation is to wait before it is taken up.
+
+        ``on_gap`` is called after a time in which no conductor ran.
+        """
+        self._on_gap = on_gap
         self._options = conf.conductor
         self._store = store
         self._name = name
@@ -271,6 +276,8 @@ class Runner:
         if pulse.sign(connection, self._name) and self._signed_at is not None:
             # Since the start: a copy of the database may have taken its place.
             restored.begin_to_compare(connection, self._name)
+            if self._on_gap is not None:
+                after_commit(connection, self._on_gap)
 
     def _take_due(self, pool: ThreadPool, actions: Collection[str]) -> None:
         room = pool.free()

@@ -40,6 +40,8 @@ class OtherVms:
             due = unknown_vms.due(connection, MOST)
             stale = unknown_vms.stale(connection, since)
         done = [self._read(cluster, wanted) for cluster, wanted in due.items()]
+        if not stale:
+            self._cloud.guard.settle()
         if stale and time.monotonic() - self._asked > PATIENCE_SECONDS:
             self._asked = time.monotonic()
             self._cloud.compute.announce(internal())

@@ -62,10 +62,10 @@ class Delete:
     def _destroy(self, task: Task) -> None:
         """Send the command, or finish at once if no agent ever got a VM to build."""
         operation, server = task.operation, task.server
+        self._cloud.guard.require(operation)
         if server.host is None or server.vmid is None:
             self._finish(task, NO_VM)
             return
-        self._cloud.guard.require(operation)
         # It may have the lease since the delete was accepted.
         worker = leases.worker_with(operation.lease_owner) if task.fresh else None
         worker = worker or self._cloud.take_to(operation, server.host)

@@ -18,6 +18,7 @@ from conductor.audit.auditor import LEASE, Auditor
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
+from conductor.audit.restorer import Restorer
 from conductor.engine.periodic import LEASE_SECONDS
 from conductor.store.ledger import process_leases
 from db import schema
@@ -501,7 +502,8 @@ class Broken(Gatherer):
 
 def test_an_audit_that_breaks_says_so(world: World, cluster: Cluster) -> None:
     cloud = world.conductor.cloud
-    auditor = Auditor(cloud, Broken(cloud), Healer(cloud, world.conductor.runner))
+    runner, broken = world.conductor.runner, Broken(cloud)
+    auditor = Auditor(cloud, broken, Healer(cloud, runner), Restorer(cloud, broken, runner))
     auditor.ask("req-1")
     with pytest.raises(KeyError):
         auditor.turn()

@@ -154,6 +154,7 @@ def test_open_operations_of_a_restored_record_only_look(world: World) -> None:
     [uuid] = world.create()
     command = world.compute.wait_for(1)
     world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    world.conductor.cloud.guard.expire()
     hold(world)
     assert operation(world, "create").overslept
     # The agent, or its machine, is gone; another conductor takes it up.
@@ -169,8 +170,9 @@ def test_open_operations_of_a_restored_record_only_look(world: World) -> None:
 def test_what_was_open_waits_until_all_clusters_were_compared(world: World) -> None:
     """The first seconds after a start, if no other conductor ran."""
     server = active_before_start(world)
-    world.act(server, "delete")
     world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    world.conductor.cloud.guard.expire()
+    world.act(server, "delete")
     world.conductor.runner.start()
     world.make_due()
     world.conductor.runner.wake()
@@ -234,6 +236,7 @@ def test_an_unwinding_build_of_a_restored_record_removes_nothing(world: World) -
         )
     )
     world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    world.conductor.cloud.guard.expire()
     hold(world)
     world.make_due()
     world.conductor.runner.wake()

@@ -1,6 +1,6 @@
 """``micronova image publish`` and ``keypair publish``: the same thing in other regions, verified.
 
-A copy is made only where there is none. What is there already must be the same: of an image its
+A copy is made only where there is none. What exists already must be the same: of an image its
 ID and SHA-512, of a key pair its name and fingerprint. So a command that ended in the middle is
 given again.
 """
@@ -94,7 +94,7 @@ class PublishKeypair(Publish):
 class PublishImage(Publish):
     """Copy an image of this region to other ones, under the same ID.
 
-    Its data is sent on as it is read, from this region where it keeps data ([images] keep_data),
+    Its data are sent on as they are read: from this region, if it has them ([images] keep_data),
     else from --file. Both regions' SHA-512 must be that of the data: an upload of other data
     breaks off, and leaves a queued image, which the same command continues.
     """
@@ -205,7 +205,7 @@ class Copy:
         for piece in pieces:
             self._sum.update(piece)
             yield piece
-        # What ends here was not sent to its end: the copy stays queued, and is continued.
+        # What ends here was not sent to its end: the copy remains queued, and is continued.
         if self._sum.hexdigest() != self._image["os_hash_value"]:
             raise CommandFailed("the data read has another SHA-512 than the image")
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cli.admin.audit import answer
+from cli.audits import answer
 from cli.cloud import Cloud
 from cli.command import Lister, argument
 from cli.errors import CommandFailed

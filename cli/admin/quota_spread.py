@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cli.admin.audit import answer
+from cli.audits import answer
 from cli.cloud import Cloud
 from cli.command import Lister, Pairs, argument, flag
 from cli.errors import CommandFailed, sentence

@@ -413,7 +413,13 @@ OURS = frozenset(
             "GET /queues",
         ),
         *(f"POST /bulk-migrations/{{}}/action {name}" for name in ("pause", "resume", "cancel")),
-        *("GET /audits", "POST /audits", "GET /audits/{}", "GET /audit/findings"),
+        *(
+            "GET /audits",
+            "POST /audits",
+            "POST /restores",
+            "GET /audits/{}",
+            "GET /audit/findings",
+        ),
         *("GET /audit/findings/{}", "POST /audit/findings/{}/action heal"),
     }
 )

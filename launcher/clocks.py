@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common.databases import times
 from common.errors import Unavailable
 from common.process.timekeeping import Ask, Reading, Timekeeper, read
 
@@ -48,9 +47,13 @@ def of_service(name: str, wiring: Wiring) -> Ask | None:
 
 def of_database(engine: sa.Engine) -> Ask | None:
     """Return how the clock of a database is read; None: it is this machine's."""
+    # Only here: a service without a database would have 10 MiB of SQLAlchemy for nothing.
+    import sqlalchemy as sa
+
+    from common.databases import times
+
     if not times.has_own(engine):
         return None
-    import sqlalchemy as sa
 
     def ask() -> Reading:
         try:

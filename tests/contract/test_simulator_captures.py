@@ -124,7 +124,7 @@ def test_answers_like_the_real_server(name: str, simulators: dict[int, Simulator
     simulator = simulators[2 if _is_pair(name) else 1]
     cluster = simulator.clusters[0]
     # A task that runs must still run when the call comes.
-    simulator.engine.set_speed(50 if ".running." in name else 2000)
+    simulator.engine.set_speed(10 if ".running." in name else 2000)
     with cluster.turn():
         pve.clear(cluster)
         _situation(name)(cluster)

@@ -78,6 +78,7 @@ class Place:
         return {
             path: (path.read_bytes(), path.stat().st_mode)
             for path in sorted(self.configuration.iterdir())
+            if path.is_file()  # Python may write a folder of its own
         }
 
 

@@ -106,7 +106,7 @@ def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> 
     before = [world.count(table) for table in TABLES]
     with pytest.raises(Unavailable) as raised:
         CALLS[call](world, world.client)
-    assert raised.value.details == {"outcome": rpc.UNKNOWN}
+    assert raised.value.details["outcome"] == rpc.UNKNOWN
     Gate.opened.set()
     # The one thread answers in order: what came before it is over when this is answered.
     assert world.patient.ping(world.ctxt) == "c1"

@@ -36,6 +36,10 @@ EXCEPTIONS = {
         "they run all tests, this one too; README.md's `make test` is asked what it would run, "
         "and `.ci/run`, which holds every change, is the others"
     ),
+    ("docs/operate.md", "micronova backup /srv/backup/monday"): (
+        "tests/functional/cli/test_backup.py makes a backup and puts it back, which ends a cloud "
+        "that other pages are run on; tests/functional/test_restored_record.py decides about it"
+    ),
     ("docs/states.md", "stateDiagram-v2"): (
         "a picture made of common/resources/states.py; "
         "tests/unit/launcher/test_sample.py compares the page"
@@ -57,6 +61,9 @@ NAMED = {
     ),
     "micronova quickstart": "tests/functional/test_installed.py runs the line of docs/install.md",
     "micronova quickstart --remove": "tests/functional/test_quickstart.py, and as above",
+    "micronova restore": "tests/functional/test_restored_record.py plays the page's story by it",
+    "micronova restore --apply": "as above",
+    "micronova restore --from <folder> --apply": "tests/functional/cli/test_backup.py",
     "openstack quota set": "names the command, which needs a limit",
     "micronova up": "each cloud of these tests is started by it",
     "micronova up --demo": "README.md's `make demo` is this",

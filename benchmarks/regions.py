@@ -6,7 +6,7 @@ Each region is a process with what decides there: the scheduler's view of its ho
 an inventory of each in SQLite, and the quota of its record. No agents, no bus. Then
 
 - each decides and claims by itself; all are asked at once where a server would fit,
-- one project creates everywhere as fast as the regions take it, while its total is spread anew
+- one project creates everywhere as fast as the regions take it, while its total is spread
   again and again: the sum of its servers must never be above the total,
 - the real Keystone issues and checks a token whose catalog has one region, and all of them.
 """
@@ -251,7 +251,7 @@ class RecordQuotas(Quotas):
 
 
 def quota_under_load(regions: Regions, total: int, seconds: float) -> dict[str, Any]:
-    """Create in all regions while the total is spread anew; return what came of it."""
+    """Create in all regions while the total is spread again; return what came of it."""
     quotas = RecordQuotas(regions)
     apply(quotas, "cores", shares(total, dict.fromkeys(regions.names, 0)))
     loads: list[dict[str, Any]] = []

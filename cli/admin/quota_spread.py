@@ -65,7 +65,7 @@ class Quotas:
         for region, cloud in self._regions.items():
             try:
                 found[region] = self._limit(cloud, resource)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the limit isn't known
                 raise CommandFailed(
                     f"{region}: {sentence(error)}. Its limit of {resource} isn't known, so that "
                     "none may be raised"

@@ -6,7 +6,7 @@ Pure. Only what all marks prove to be this cloud's is adopted; the rest is named
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from common import digits
@@ -40,25 +40,33 @@ class Item:
 def items(facts: Facts) -> list[Item]:
     """Return all of them: servers before the volumes that they have."""
     found: list[Item] = []
+    known = {(one.cluster, one.vmid) for one in facts.volumes}
+    known |= {(one.cluster, one.vmid) for one in facts.templates}
     for inventory in facts.inventories.values():
         found += _networks(facts, inventory)
         found += _files(facts, inventory)
         for vm in inventory.vms:
+            recorded = (inventory.cluster, vm.vmid) in known
             if vm.read and facts.cloud and vm.cloud == facts.cloud:
-                found += _of_vm(facts, inventory, vm)
+                found += _of_vm(facts, inventory, vm, recorded=recorded)
     found += _lost_servers(facts)
     found += _lost_volumes(facts)
     order = list(ResourceType)
     return sorted(found, key=lambda one: (order.index(one.resource_type), one.where))
 
 
-def _of_vm(facts: Facts, inventory: ClusterInventory, vm: SeenVm) -> Iterator[Item]:
+def _of_vm(
+    facts: Facts, inventory: ClusterInventory, vm: SeenVm, *, recorded: bool
+) -> Iterator[Item]:
+    """Yield what a VM is. ``recorded``: by the record it is a volume's holder or a template."""
     if vm.server_uuid is not None:
         yield from _server(facts, inventory, vm, vm.server_uuid)
+    elif recorded:
+        return
     elif vm.volume_id is not None:
         yield from _volume(facts, inventory, vm, vm.volume_id)
     elif vm.image_id is not None:
-        yield from _template(facts, inventory, vm, vm.image_id)
+        yield _template(inventory, vm, vm.image_id)
 
 
 def _server(facts: Facts, inventory: ClusterInventory, vm: SeenVm, uuid: str) -> Iterator[Item]:
@@ -78,7 +86,7 @@ def _server(facts: Facts, inventory: ClusterInventory, vm: SeenVm, uuid: str) ->
         yield item(Verdict.LEAVE, f"By the record server {uuid} was deleted before.")
     elif uuid in facts.busy:
         yield item(Verdict.LEAVE, "An operation works on the server: run it again later.")
-    elif known.place is not None and _is_there(facts, known):
+    elif known.place is not None and _is_there(facts, known, _by_place(facts)):
         text = f"Server {uuid} has VM {known.vmid} of cluster {known.cluster} as well."
         yield item(Verdict.LEAVE, text)
     else:
@@ -88,8 +96,6 @@ def _server(facts: Facts, inventory: ClusterInventory, vm: SeenVm, uuid: str) ->
 def _volume(
     facts: Facts, inventory: ClusterInventory, vm: SeenVm, volume_id: str
 ) -> Iterator[Item]:
-    if any((one.cluster, one.vmid) == (inventory.cluster, vm.vmid) for one in facts.volumes):
-        return
     known = any(one.id == volume_id for one in facts.volumes)
     refused = _refusal(vm)
     if refused is None and known:
@@ -103,15 +109,11 @@ def _volume(
     yield _item(verdict, ResourceType.VOLUME, volume_id, inventory, vm, text)
 
 
-def _template(
-    facts: Facts, inventory: ClusterInventory, vm: SeenVm, image_id: str
-) -> Iterator[Item]:
-    if any((one.cluster, one.vmid) == (inventory.cluster, vm.vmid) for one in facts.templates):
-        return
+def _template(inventory: ClusterInventory, vm: SeenVm, image_id: str) -> Item:
     text = "A cached template of the image was made since."
     whole = vm.proven and vm.template and vm.drives
     verdict = Verdict.ADOPT if whole else Verdict.LEAVE
-    yield _item(verdict, ResourceType.TEMPLATE, image_id, inventory, vm, text)
+    return _item(verdict, ResourceType.TEMPLATE, image_id, inventory, vm, text)
 
 
 def _refusal(vm: SeenVm) -> str | None:
@@ -165,8 +167,9 @@ def _files(facts: Facts, inventory: ClusterInventory) -> Iterator[Item]:
 
 
 def _lost_servers(facts: Facts) -> Iterator[Item]:
+    vms = _by_place(facts)
     for server in facts.servers.values():
-        if server.place is None or server.uuid in facts.busy or _is_there(facts, server):
+        if server.place is None or server.uuid in facts.busy or _is_there(facts, server, vms):
             continue
         yield Item(
             Verdict.LOST,
@@ -179,24 +182,30 @@ def _lost_servers(facts: Facts) -> Iterator[Item]:
 
 
 def _lost_volumes(facts: Facts) -> Iterator[Item]:
+    there = {(name, one.volid) for name, each in facts.inventories.items() for one in each.volumes}
     for volume in facts.volumes:
         inventory = facts.inventories.get(str(volume.cluster))
         if volume.volid is None or inventory is None or inventory.short or inventory.unseen:
             continue
         if volume.id in facts.busy_volumes:
             continue
-        if not any(one.volid == volume.volid for one in inventory.volumes):
+        if (str(volume.cluster), volume.volid) not in there:
             where = f"{volume.volid} in cluster {volume.cluster}"
             text = "It was deleted since, or lost."
             yield Item(Verdict.LOST, ResourceType.VOLUME, volume.id, where, text)
 
 
-def _is_there(facts: Facts, server: ServerFacts) -> bool:
+def _by_place(facts: Facts) -> dict[tuple[str, int], SeenVm]:
+    """Return the VMs that were seen, by (cluster, VMID)."""
+    return {(name, vm.vmid): vm for name, each in facts.inventories.items() for vm in each.vms}
+
+
+def _is_there(facts: Facts, server: ServerFacts, vms: Mapping[tuple[str, int], SeenVm]) -> bool:
     """Return whether the server's VM is, or may be, where the record says."""
     inventory = facts.inventories.get(str(server.cluster))
     if inventory is None or inventory.short:
         return True
-    vm = next((one for one in inventory.vms if one.vmid == server.vmid), None)
+    vm = vms.get((str(server.cluster), server.vmid or 0))
     if vm is None:
         return server.node in inventory.unseen_nodes
     return not vm.read or vm.server_uuid == server.uuid

@@ -46,6 +46,8 @@ class Wanted:
     driver: str
     hosts: int
     statements: bool
+    compact: bool = False
+    """Whether separate processes are as few as can be."""
 
 
 @contextlib.contextmanager
@@ -75,6 +77,7 @@ def distributed(folder: Path, wanted: Wanted) -> Iterator[Site]:
         folder,
         audited=False,
         null_hosts=wanted.hosts if made_up else 0,
+        compact=wanted.compact,
         postgres_settings={"fsync": "on"} | (SETTINGS if wanted.statements else {}),
     ) as cloud:
         wait_for_hosts(cloud.connection("micronova"), wanted.hosts if made_up else SIMULATED)

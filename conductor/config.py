@@ -23,6 +23,13 @@ OPTIONS = [
         max=256,
         help="Operations that one conductor works on at the same time.",
     ),
+    cfg.BoolOpt(
+        "own_scheduler",
+        default=False,
+        help="Whether each conductor has a scheduler in its own process, which chooses the hosts "
+        "of its servers by the same filters, weighers, claims and explanations, without a "
+        "message. Schedulers of their own aren't needed then, and do no harm.",
+    ),
     cfg.IntOpt(
         "lease_seconds",
         default=60,

@@ -87,6 +87,7 @@ class ConductorService:
         conf: cfg.ConfigOpts,
         transport: oslo_messaging.Transport,
         placement: PlacementClient | None = None,
+        scheduler: SchedulerClient | None = None,
     ) -> None:
         if not conf.database.connection:
             raise ConfigurationError("[database] connection is not set.")
@@ -116,7 +117,7 @@ class ConductorService:
             conf=conf,
             name=name,
             store=self.store,
-            scheduler=SchedulerClient(transport),
+            scheduler=scheduler or SchedulerClient(transport),
             compute=self._compute,
             placement=placement or PlacementClient(credentials.adapter(conf, "placement")),
             quota=quotas.defaults(conf),

@@ -52,7 +52,10 @@ def _conductor() -> Iterable[config.Register]:
     import db.engine
     from common.resources import consoles
 
-    return (db.engine.register, quotas.register, consoles.register, conductor.config.register)
+    return (
+        *(db.engine.register, quotas.register, consoles.register, conductor.config.register),
+        *_scheduler(),  # it may have one of its own
+    )
 
 
 def _scheduler() -> Iterable[config.Register]:

@@ -45,6 +45,28 @@ class Service(Protocol):
         """Take no more work, end what is taken."""
 
 
+class WithScheduler:
+    """A conductor, and the scheduler in its process that it asks."""
+
+    def __init__(self, scheduler: Service, conductor: Service) -> None:
+        self._first, self._second = scheduler, conductor
+
+    @property
+    def health(self) -> Health:
+        """The checks of both."""
+        return self._second.health.beside("scheduler", self._first.health)
+
+    def start(self) -> None:
+        """Begin with the scheduler."""
+        self._first.start()
+        self._second.start()
+
+    def stop(self) -> None:
+        """End the conductor first, which may ask until it has ended."""
+        self._second.stop()
+        self._first.stop()
+
+
 class Wiring:
     """The collaborators of one process, each made once, when first needed."""
 
@@ -124,7 +146,18 @@ def conductor(wiring: Wiring) -> Service:
     """Make a conductor."""
     from conductor.service import ConductorService
 
-    return ConductorService(wiring.conf, wiring.transport, wiring.placement)
+    conf, transport, placement = wiring.conf, wiring.transport, wiring.placement
+    if not conf.conductor.own_scheduler:
+        return ConductorService(conf, transport, placement)
+    from common import rpc
+    from scheduler.client import SchedulerClient
+    from scheduler.service import SchedulerService
+
+    near = rpc.within(conf)
+    return WithScheduler(
+        SchedulerService(conf, transport, placement, near),
+        ConductorService(conf, transport, placement, SchedulerClient(transport, near)),
+    )
 
 
 def scheduler(wiring: Wiring) -> Service:

@@ -16,10 +16,18 @@ from scheduler.rpc_api import SchedulerRpc
 
 
 class SchedulerClient:
-    """Calls to any scheduler."""
+    """Calls to any scheduler, or to that of this process."""
 
-    def __init__(self, transport: oslo_messaging.Transport) -> None:
-        self._rpc: TypedClient[SchedulerRpc] = TypedClient(rpc.Client(transport, SCHEDULER_TOPIC))
+    def __init__(
+        self, transport: oslo_messaging.Transport, near: oslo_messaging.Transport | None = None
+    ) -> None:
+        """``near``: where the scheduler of this process listens; None: any of ``transport``."""
+        self._rpc: TypedClient[SchedulerRpc] = TypedClient(
+            rpc.Client(near or transport, SCHEDULER_TOPIC)
+        )
+        self._all: TypedClient[SchedulerRpc] = TypedClient(
+            rpc.Client(transport, SCHEDULER_TOPIC)
+        ).to_all()
         self._everyone = events.to_schedulers(transport)
 
     def select(
@@ -75,7 +83,7 @@ class SchedulerClient:
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
         """Report to every scheduler that a build failed on a host."""
-        self._rpc.to_all().cast(ctxt, SchedulerRpc.note_failure, host=host)
+        self._all.cast(ctxt, SchedulerRpc.note_failure, host=host)
 
     def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
         """Publish all aggregates to every scheduler."""

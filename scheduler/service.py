@@ -41,7 +41,9 @@ class SchedulerService:
         conf: cfg.ConfigOpts,
         transport: oslo_messaging.Transport,
         placement: PlacementClient,
+        near: oslo_messaging.Transport | None = None,
     ) -> None:
+        """``near``: where the conductor of this process asks; others ask by ``transport``."""
         self._conf = conf
         name = self._name = names.of(conf, "scheduler")
         self._beat = liveness.Beat(transport, "nova-scheduler", name)
@@ -61,6 +63,8 @@ class SchedulerService:
             rpc.Server(transport, SCHEDULER_TOPIC, name, [manager]),
             rpc.Server(transport, HOST_FACTS_TOPIC, name, [listener], workers=1),
         ]
+        if near is not None:
+            self._servers.append(rpc.Server(near, SCHEDULER_TOPIC, name, [manager]))
         self._workers = events.to_workers(transport)
 
     @property

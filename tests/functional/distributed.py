@@ -39,6 +39,7 @@ START_SECONDS = 90
 SPEED = 100
 _APIS = {"compute": "public", "placement": "placement"}
 """{name of the process: what it serves}; the first one serves every API of clients."""
+_COMPACT = {"compute": "all"}
 
 SECOND_API = "compute-2"
 _REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
@@ -46,14 +47,39 @@ _REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
 _WORKERS = 2
 
 _TYPES = {
-    "compute": ("nova", "compute", "/compute/v2.1"),
-    "placement": ("placement", "placement", ""),
-    "image": ("glance", "compute", "/image"),
-    "network": ("neutron", "compute", "/network"),
-    "block-storage": ("cinder", "compute", "/volume/v3"),
-    "volumev3": ("cinderv3", "compute", "/volume/v3"),
+    "compute": ("nova", "/compute/v2.1"),
+    "placement": ("placement", "/placement"),
+    "image": ("glance", "/image"),
+    "network": ("neutron", "/network"),
+    "block-storage": ("cinder", "/volume/v3"),
+    "volumev3": ("cinderv3", "/volume/v3"),
 }
-"""{API: name in the catalog, process, path}."""
+"""{API: name in the catalog, path}."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """Which processes there are, and where they listen."""
+
+    apis: Mapping[str, str]
+    """{name of the process: what it serves}."""
+    ports: Mapping[str, int]
+
+    @property
+    def compact(self) -> bool:
+        """Whether it has the fewest processes."""
+        return "placement" not in self.apis
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """Processes that answer messages, agents left out."""
+        return tuple(one for one in _REPLICAS if not (self.compact and one.startswith("sched")))
+
+    def url(self, kind: str) -> str:
+        """Return where an API is."""
+        if kind == "placement" and not self.compact:
+            return f"http://127.0.0.1:{self.ports[kind]}"
+        return f"http://127.0.0.1:{self.ports['compute']}{_TYPES[kind][1]}"
 
 
 @dataclasses.dataclass
@@ -120,13 +146,15 @@ def distributed_cloud(
     postgres_settings: Mapping[str, str] | None = None,
     clocks: Mapping[str, Path] | None = None,
     second_api: bool = False,
+    compact: bool = False,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
     An audit must then find nothing left, unless `audited` is False. With `null_hosts` there is no
     simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
     has the clock that its file says: see `backends.moved_clock`. With `second_api` another process
-    like `compute` is named `SECOND_API`.
+    like `compute` is named `SECOND_API`. `compact` is the layout with the fewest processes: one
+    serves every API, placement too, and conductors have schedulers of their own.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -136,17 +164,20 @@ def distributed_cloud(
         cache = stack.enter_context(backends.memcached())
         broker = stack.enter_context(backends.broker())
         bus = broker.url
-        apis = {**_APIS, **({SECOND_API: "public"} if second_api else {})}
+        apis = dict(_COMPACT if compact else _APIS)
+        if second_api:
+            apis[SECOND_API] = apis["compute"]
         ports = {name: backends.free_port() for name in apis}
+        layout = _Layout(apis, ports)
         databases = make_databases(postgres)
-        identity = stack.enter_context(_keystone(folder, ports))
+        identity = stack.enter_context(_keystone(folder, layout))
         simulator = None if null_hosts else stack.enter_context(simulated(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
-        common = _common(folder, identity, ports, databases, bus, cache)
-        names = (*apis, *_REPLICAS, *(f"compute-{agent}" for agent in agents))
+        common = _common(folder, identity, layout, databases, bus, cache)
+        names = (*apis, *layout.replicas, *(f"compute-{agent}" for agent in agents))
         metrics = {name: backends.free_port() for name in names}
         cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
-        for name, command, environment in _commands(folder, common, agents, ports, metrics):
+        for name, command, environment in _commands(folder, common, agents, layout, metrics):
             of_clock = backends.moved_clock(clocks[name]) if clocks and name in clocks else {}
             cloud.children[name] = Child(
                 name,
@@ -192,17 +223,14 @@ def make_databases(postgres: backends.Postgres) -> Databases:
 
 
 @contextlib.contextmanager
-def _keystone(folder: Path, ports: Mapping[str, int]) -> Iterator[dict[str, str]]:
+def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, str]]:
     """Run Keystone with the APIs in its catalog; gives the services' login options."""
     server = Keystone(folder, port=0)
     server.listen()
     try:
         passwords = load_passwords(folder)
         endpoints = [identity_at(server.auth_url)]
-        endpoints += [
-            Endpoint(kind, name, f"http://127.0.0.1:{ports[process]}{path}")
-            for kind, (name, process, path) in _TYPES.items()
-        ]
+        endpoints += [Endpoint(kind, name, layout.url(kind)) for kind, (name, _) in _TYPES.items()]
         server.prepare(endpoints, passwords, lambda step: None)
         server.start()
         server.wait_ready(START_SECONDS)
@@ -235,7 +263,7 @@ def simulated(folder: Path) -> Iterator[Child]:
 def _common(
     folder: Path,
     credentials: Mapping[str, str],
-    ports: Mapping[str, int],
+    layout: _Layout,
     databases: Databases,
     bus: str,
     cache: str,
@@ -254,7 +282,7 @@ def _common(
         "placement": {
             **credentials,
             "region_name": REGION,
-            "endpoint_override": f"http://127.0.0.1:{ports['placement']}",
+            "endpoint_override": layout.url("placement"),
         },
         "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
     }
@@ -262,6 +290,7 @@ def _common(
     write_private(path, render(shared))
     owners: dict[str, Sections] = {
         "conductor": {
+            "conductor": {"own_scheduler": str(layout.compact)},
             "database": {"connection": databases.cloud},
             "networks": {"subnets": "vmbr0=10.20.0.0/16,vmbr1=10.21.0.0/16"},
             "seed": {"flavors": ",".join(FLAVORS)},
@@ -269,6 +298,8 @@ def _common(
         "api": {"database": {"reader_connection": databases.reader}},
         "placement": {"placement_database": {"connection": databases.placement}},
     }
+    if layout.compact:
+        owners["api"] |= owners["placement"]
     for name, sections in owners.items():
         write_private(folder / f"{name}.conf", render(sections))
     return path
@@ -278,23 +309,22 @@ def _commands(
     folder: Path,
     common: Path,
     agents: Mapping[str, Sections],
-    ports: Mapping[str, int],
+    layout: _Layout,
     metrics: Mapping[str, int],
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
     answering = {name: {"metrics": {"port": str(port)}} for name, port in metrics.items()}
-    for name in ports:
-        served = _APIS.get(name, "public")
+    for name, served in layout.apis.items():
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
         port = folder / f"{name}-metrics.conf"
         write_private(port, render(answering[name]))
         command = [
             *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{served}"),
             *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
-            *("--bind", f"127.0.0.1:{ports[name]}", "--workers", str(_WORKERS)),
+            *("--bind", f"127.0.0.1:{layout.ports[name]}", "--workers", str(_WORKERS)),
         ]
         yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}:{port}"}
-    for name in _REPLICAS:
+    for name in layout.replicas:
         kind = name.partition("-")[0]
         own = folder / f"{name}.conf"
         write_private(own, render({kind: {"name": name}} | answering[name]))

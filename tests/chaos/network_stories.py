@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from common.resources import vnets
 from conductor.rpc.networks.networks import NewNetwork
 from db import schema
 from tests.chaos.dressing import CLOUD
@@ -34,10 +35,13 @@ class MakeNetwork(Story):
         row = self._row()
         wanted = {}
         if row is not None and row.status == "ACTIVE":
-            wanted[row.bridge] = {"tag": str(row.vni), "alias": f"{row.id} {CLOUD}"}
+            wanted[row.bridge] = {"tag": str(row.vni), "alias": (row.id, CLOUD)}
         sdn = self.stage.simulator.cluster().sdn
         with self.stage.simulator.cluster().turn():
-            there = {name: one.options for name, one in sdn.running_vnets.items()}
+            there = {
+                name: one.options | {"alias": vnets.owner(one.options.get("alias", ""))}
+                for name, one in sdn.running_vnets.items()
+            }
             pending = bool(sdn.pending)
         found = [] if there == wanted else [f"vnets {there} instead of {wanted}"]
         if pending:

@@ -20,6 +20,7 @@ from common.resources.filtering import Filtering
 from compute.client import ComputeClient
 from conductor.plans import Place
 from conductor.restore_guard import RestoreGuard
+from conductor.room_news import RoomNews
 from conductor.store import cloud_identity
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
@@ -47,6 +48,8 @@ class Cloud:
     """For how many seconds reports of agents could arrive without a gap."""
     start: Callable[[Operation], None]
     """Carry out an operation that this conductor has just begun."""
+    news: RoomNews = field(default_factory=RoomNews)
+    """Who looks when room may have become free on hosts."""
     since: datetime.datetime = field(default_factory=clock.utcnow)
     """When this conductor began: its record may have been restored before."""
 

@@ -150,6 +150,32 @@ OPTIONS = [
         "fails.",
     ),
     cfg.IntOpt(
+        "wait_most_seconds",
+        default=86400,
+        min=0,
+        help="The longest time that a request waits for room on a host, where it asks to by the "
+        "hint or the extra spec micronova:wait. 0: none waits.",
+    ),
+    cfg.IntOpt(
+        "waiting_of_project",
+        default=50,
+        min=0,
+        help="Servers of one project that may wait for room at a time; further ones fail at once.",
+    ),
+    cfg.IntOpt(
+        "waiting_most",
+        default=10000,
+        min=0,
+        help="Servers of all projects that may wait for room at a time.",
+    ),
+    cfg.IntOpt(
+        "overtake_most",
+        default=100,
+        min=1,
+        help="By how many later, smaller requests a request that waits for room may be overtaken "
+        "before a host is kept for it.",
+    ),
+    cfg.IntOpt(
         "host_down_seconds",
         default=60,
         min=10,

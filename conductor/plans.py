@@ -76,6 +76,9 @@ class CreatePlan(Plan, VmParts):
     too_few: str | None = None
     """Why none of a create's builds bound by ``min_count`` is done; empty: enough hosts were
     found. None: not decided yet."""
+    waits_since: datetime.datetime | None = None
+    """Since when it waits for room, as was asked; None: it never did."""
+    waits_until: datetime.datetime | None = None
 
     def on_another_host(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
         """Return the plan of an attempt on other hosts; ``awaited``: these didn't answer."""
@@ -90,6 +93,8 @@ class CreatePlan(Plan, VmParts):
             nics=self.nics,
             has_volumes=self.has_volumes,
             too_few=self.too_few,
+            waits_since=self.waits_since,
+            waits_until=self.waits_until,
         )
 
     def after_wait(self, attempt: int) -> CreatePlan:

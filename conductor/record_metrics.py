@@ -85,6 +85,9 @@ SHOWN = (
     table.OPEN_BY_ACTION,
     table.STUCK_OPERATIONS,
     table.OLDEST_OPERATION,
+    table.WAITING_SERVERS,
+    table.WAITING_RESOURCES,
+    table.WAITING_SINCE,
     table.LEASES,
     table.FINDINGS,
     table.AUDIT_STARTED,
@@ -112,6 +115,15 @@ def samples(record: Record) -> dict[str, Samples]:
         table.OPEN_BY_ACTION: record.operations.by_action,
         table.STUCK_OPERATIONS: _labelled(record.operations.stuck),
         table.OLDEST_OPERATION: _moment(counts.oldest_operation_at),
+        table.WAITING_SERVERS: {(zone,): one.servers for zone, one in record.waiting.items()},
+        table.WAITING_RESOURCES: {
+            (zone, _UNITS[resource][0]): amount * _UNITS[resource][1]
+            for zone, one in record.waiting.items()
+            for resource, amount in one.needs.items()
+        },
+        table.WAITING_SINCE: {
+            (zone,): one.since.timestamp() for zone, one in record.waiting.items()
+        },
         table.LEASES: record.operations.leases,
         table.FINDINGS: counts.findings,
         table.AUDIT_STARTED: _moment(counts.audit_started_at),

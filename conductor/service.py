@@ -61,6 +61,8 @@ from conductor.seed import parse_flavor
 from conductor.servers import table as all_flows
 from conductor.servers.create.create import Create
 from conductor.servers.reclaim import RECLAIM_SECONDS, Reclaim
+from conductor.servers.waiting import waits
+from conductor.servers.waiting.waits import Waits
 from conductor.store import restored
 from conductor.store.ledger import leases, pulse
 from conductor.store.networks import networks
@@ -126,12 +128,17 @@ class ConductorService:
             start=self.runner.submit,
         )
         self._guard = cloud.guard
+        cloud.placement.on_freed = cloud.news.freed
+        cloud.news.listen(lambda: self.runner.periodic.wake(waits.NAME))
         flows |= all_flows.flows(cloud)
         tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
         self.runner.periodic.add(tidy)
         if conf.conductor.reclaim_instance_interval:
             reclaim = Periodic("reclaim", RECLAIM_SECONDS, Reclaim(cloud, self.runner).look)
             self.runner.periodic.add(reclaim)
+        self.runner.periodic.add(
+            Periodic(waits.NAME, waits.SCANS * conf.conductor.scan_seconds, Waits(cloud).look)
+        )
         self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
         stale = StaleImports(cloud)
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))

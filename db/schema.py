@@ -132,6 +132,26 @@ operations = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# Builds that wait for room. A row whose server has a host, or another operation, is over.
+waiting_builds = sa.Table(
+    "waiting_builds",
+    metadata,
+    sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
+    sa.Column("server_uuid", _UUID, nullable=False),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("gang", sa.String(64)),  # the request whose servers are placed together, or not
+    sa.Column("needs", Json, nullable=False),  # {resource class: amount}
+    sa.Column("zone", _NAME),
+    sa.Column("since", UtcDateTime, nullable=False, index=True),
+    sa.Column("until", UtcDateTime, nullable=False),
+    # Free room, when it was tried last, of the hosts that had enough and took it not all the same.
+    sa.Column("refused", Json, nullable=False),  # {provider UUID: {resource class: amount}}
+    sa.Column("tried_at", UtcDateTime, nullable=False),
+    sa.Column("woken_at", UtcDateTime),  # while a scheduler decides on it again
+    sa.Column("overtaken", sa.Integer, nullable=False),  # by how many that asked later
+    sa.Column("kept", _UUID),  # the host that no later one gets
+)
+
 operation_events = sa.Table(
     "operation_events",
     metadata,

@@ -47,6 +47,8 @@ class PlacementClient:
         self._call = Transport(adapter).call
         self._is_ours = True
         """Until an answer shows that it is OpenStack's placement."""
+        self.on_freed: Callable[[], None] = _nothing
+        """Called once allocations were deleted or replaced."""
 
     # --- providers ---
 
@@ -381,6 +383,7 @@ class PlacementClient:
             raise
         except Conflict:
             return False
+        self.on_freed()
         return True
 
     def replace_together(self, claims: Sequence[Replacement]) -> bool:
@@ -401,11 +404,13 @@ class PlacementClient:
             raise
         except Conflict:
             return False
+        self.on_freed()
         return True
 
     def release(self, consumer_uuid: str) -> None:
         """Delete a consumer's allocations, if it has any. 1 request."""
         self._absent_is_fine("DELETE", f"/allocations/{consumer_uuid}")
+        self.on_freed()
 
     def release_all(self, consumer_uuids: Sequence[str]) -> None:
         """Delete the allocations of consumers, of those that have any. 1 request for at most 100.
@@ -415,6 +420,7 @@ class PlacementClient:
         if len(consumer_uuids) > 1:
             try:
                 self._call("POST", _ALL_ALLOCATIONS, {"release": list(consumer_uuids)})
+                self.on_freed()
                 return
             except NotFound:
                 pass
@@ -496,3 +502,7 @@ class PlacementClient:
             self._call(method, path)
         except NotFound:
             return
+
+
+def _nothing() -> None:
+    """Call nobody."""

@@ -247,6 +247,7 @@ TOPOLOGY_OF_HOST = "compute:server:topology:host:index"
 VMID_READ = "micronova:vmid:read"
 METRICS = "micronova:metrics:read"
 QUEUES = "micronova:queues:read"
+WAITING = "micronova:waiting:read"
 
 PREFIX = "os_compute_api:"
 
@@ -280,6 +281,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs."),
     rule(METRICS, ADMIN, "Read numbers for monitoring."),
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),
+    rule(WAITING, PROJECT_READER, "Read which servers wait for room."),
 )
 
 #: those whose sample lists all operations; that of the others lists the first one

@@ -13,6 +13,10 @@ from cli.command import Lister, argument
 from common.story.text import whole_seconds
 
 _HEADERS = ("Host", "Queue", "Shared", "Running", "Width", "Waiting", "Oldest", "Reported")
+_WAITING_HEADERS = (
+    *("Place", "Server", "Project", "Needs", "Zone", "Since", "Until", "Overtaken"),
+    "Host kept",
+)
 UNKNOWN = "unknown"
 
 
@@ -22,17 +26,52 @@ class ListQueues(Lister):
     Operations wait for a thread of the agent, or for the one before on the same VM; a running one
     may wait for a storage. The width is how many run at a time, on all hosts together where it is
     shared. Storages with nothing to do are left out. A queue is unknown while the host's agent is
-    of a release that doesn't report it.
+    of a release that doesn't report it. With --waiting: servers that asked to wait for room on a
+    host, by the time of their arrival, with what each needs; only the project's own to those who
+    are no administrators.
     """
 
     in_all_regions = True
 
-    arguments = (argument("--host", metavar="<host>", help="Only the queues of this host"),)
+    arguments = (
+        argument("--host", metavar="<host>", help="Only the queues of this host"),
+        argument("--waiting", action="store_true", help="Servers that wait for room instead"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return a row for each queue."""
+        """Return a row for each queue, or each server that waits."""
+        if parsed_args.waiting:
+            return _WAITING_HEADERS, [waiting_row(one) for one in waiting_servers(self.cloud)]
         asked = {"host": parsed_args.host} if parsed_args.host else {}
         return _HEADERS, [row for host in hosts_of(self.cloud, asked) for row in rows(host)]
+
+
+def waiting_servers(cloud: Cloud) -> Iterator[Mapping[str, Any]]:
+    """Yield the servers of all pages that wait for room."""
+    asked: dict[str, str] = {}
+    more = True
+    while more:
+        found = answer(cloud.compute.get("/waiting", params=asked))
+        yield from found["waiting"]
+        more = "waiting_links" in found
+        if more:
+            asked = {"marker": str(found["waiting"][-1]["place"])}
+
+
+def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of a server that waits."""
+    nothing = Blank(None)
+    return (
+        one["place"],
+        one["server_id"],
+        one["project_id"],
+        ", ".join(f"{amount} {name}" for name, amount in sorted(one["needs"].items())),
+        one["availability_zone"] or nothing,
+        one["since"],
+        one["until"],
+        one["overtaken"],
+        one.get("kept_host") or nothing,
+    )
 
 
 def hosts_of(cloud: Cloud, asked: dict[str, str]) -> Iterator[Mapping[str, Any]]:

@@ -326,6 +326,19 @@ STUCK_OPERATIONS = Sampled(
 OLDEST_OPERATION = Sampled(
     "micronova_oldest_operation_timestamp_seconds", "Begin of the oldest open operation"
 )
+WAITING_SERVERS = Sampled(
+    "micronova_waiting_servers",
+    "Servers that wait for room on a host; zone is empty for those that ask for none.",
+    ("zone",),
+)
+WAITING_RESOURCES = Sampled(
+    "micronova_waiting_resources",
+    "What they need: VCPUs, or bytes of memory_bytes and disk_bytes.",
+    ("zone", "resource"),
+)
+WAITING_SINCE = Sampled(
+    "micronova_waiting_oldest_timestamp_seconds", "Since when the first of them waits", ("zone",)
+)
 LEASES = Sampled(
     "micronova_leases",
     "Leases of open operations: whose (conductor, agent) and whether they are held or expired.",

@@ -14,8 +14,13 @@ SAME_HOST = "same_host"
 DIFFERENT_HOST = "different_host"
 NEAR_IP = "build_near_host_ip"
 CIDR = "cidr"
+#: seconds that a request may wait for room on a host; also a flavor's extra spec
+WAIT = "micronova:wait"
+#: whether the servers of one request are placed together, or not at all
+WAIT_ALL = "micronova:wait_all"
 #: the size of the network around the address if the hint has none
 _DEFAULT_CIDR = "/24"
+_DIGITS = 9
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -39,6 +44,20 @@ def near(hints: Mapping[str, Any]) -> Network | None:
     """Return the network that the host's address must be in; None: any. Raises ValueError."""
     address = hints.get(NEAR_IP)
     return _network(str(address), str(hints.get(CIDR) or _DEFAULT_CIDR)) if address else None
+
+
+def wait_seconds(hints: Mapping[str, Any], extra_specs: Mapping[str, str]) -> int:
+    """Return how many seconds a request may wait for room; 0: not at all. Raises ValueError.
+
+    A hint counts more than what the flavor says.
+    """
+    asked = hints.get(WAIT, extra_specs.get(WAIT))
+    if asked is None:
+        return 0
+    text = str(asked[0] if isinstance(asked, list) and len(asked) == 1 else asked)
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise ValueError(f"{WAIT} is a whole number of seconds, not {text[:40]!r}")
+    return int(text)
 
 
 @functools.lru_cache(maxsize=256)

@@ -111,11 +111,26 @@ def _state(operation: Facts, state: str) -> str:
         return _ENDED[state]
     if operation.get("held"):
         return "is held: nothing is tried again until it is released"
+    if room := _room_line(operation):
+        return room
     if retry := retry_line(operation):
         return f"waits, and is {retry}"
     if state == OperationState.UNWINDING:
         return "failed, and is being undone"
     return "is under way" if state in OPEN_STATES else one_line(state)
+
+
+def _room_line(operation: Facts) -> str:
+    """Return since when, and as which of how many, it waits for room; empty: it doesn't."""
+    waiting = operation.get("waiting") or {}
+    since, until = parse_time(waiting.get("since")), parse_time(waiting.get("until"))
+    if not since or not until:
+        return ""
+    place = f"number {waiting['place']} of {waiting['of']}"
+    return (
+        f"waits for room on a host since {since:%Y-%m-%d %H:%M:%S} UTC, as {place}, until "
+        f"{until:%Y-%m-%d %H:%M:%S} UTC at most"
+    )
 
 
 def _remedy(operation: Facts) -> str:
@@ -130,6 +145,10 @@ def _remedies(operation: Facts) -> Iterator[str]:
         yield f"Do this: {one_line(fault['remedy'])}"
     if operation.get("held"):
         yield f"To go on: micronova server release-hold {server}"
+    if waiting := operation.get("waiting"):
+        text = "Nothing needs to be done: it is built as soon as a host has room."
+        other = waiting.get("would_do")
+        yield f"{text} The end of server {one_line(other)} would make room." if other else text
     if operation.get("retry"):
         yield f"To try it at once: {one_line(operation['retry'])}"
     # a reason says what would have worked

@@ -13,7 +13,7 @@ from common.errors import Unavailable
 from conductor.store.transactions import Store
 from db.reads import metrics, monitoring
 from db.reads.metrics import Metrics
-from db.reads.monitoring import Cluster, Clusters, Operations
+from db.reads.monitoring import Cluster, Clusters, Operations, Waiting
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Record:
     counts: Metrics
     operations: Operations
     clusters: Mapping[str, Cluster]
+    waiting: Mapping[str, Waiting]
+    """By zone."""
 
 
 class Reader:
@@ -34,7 +36,7 @@ class Reader:
         self._clusters = Clusters()
 
     def read(self) -> Record:
-        """Read it, in 12 statements; services that are silent for so long are down.
+        """Read it, in 13 statements; services that are silent for so long are down.
 
         Raises Unavailable when the database doesn't answer.
         """
@@ -46,6 +48,7 @@ class Reader:
                     metrics.read(connection, up_since),
                     monitoring.operations(connection),
                     self._clusters.read(connection, up_since),
+                    monitoring.waiting(connection),
                 )
         except sa.exc.DBAPIError as error:
             raise Unavailable(f"The database doesn't answer: {error.orig}") from error

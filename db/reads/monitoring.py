@@ -1,4 +1,4 @@
-"""What conductors show Prometheus of the record, besides `db.reads.metrics`; four statements."""
+"""What conductors show Prometheus of the record, besides `db.reads.metrics`; five statements."""
 
 from __future__ import annotations
 
@@ -47,6 +47,35 @@ class Cluster:
     largest: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
     used: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
     claimed: dict[str, float] = field(default_factory=lambda: dict.fromkeys(RESOURCES, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The servers of one zone that wait for room."""
+
+    servers: int
+    needs: Mapping[str, float]
+    """By resource, in VCPUs, MiB and GiB."""
+    since: datetime.datetime
+
+
+def waiting(connection: sa.Connection) -> dict[str, Waiting]:
+    """Count the servers that wait for room, by zone, in one statement."""
+    rows = schema.waiting_builds.c
+    zone = sa.func.coalesce(rows.zone, "")
+    amounts = [sa.func.sum(_S[name]) for name in RESOURCES]
+    query = (
+        sa.select(zone, sa.func.count(), sa.func.min(rows.since), *amounts)
+        .join(
+            schema.servers, (_S.uuid == rows.server_uuid) & (_S.operation_id == rows.operation_id)
+        )
+        .where(_S.deleted_at.is_(None), _S.host.is_(None))
+        .group_by(zone)
+    )
+    return {
+        name: Waiting(count, dict(zip(RESOURCES, map(float, needs), strict=True)), since)
+        for name, count, since, *needs in connection.execute(query)
+    }
 
 
 def operations(connection: sa.Connection) -> Operations:

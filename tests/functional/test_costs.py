@@ -126,7 +126,7 @@ class Cloud:
         ):
             conf.set_override(name, value, group=group)
         self.driver = CountingDriver(conf, f"micronova-local://{folder.name}", "openstack")
-        transport = RPCTransport(self.driver)
+        transport = self.transport = RPCTransport(self.driver)
         self.placement_app = make_placement(conf, protect=header_auth)
         client = self.placement = PlacementClient(self._adapter())
         self.conductor = ConductorService(conf, transport, client)

@@ -148,6 +148,11 @@ def story(story: Story, *, operator: bool) -> dict[str, Any]:
     return view
 
 
+def may_wait_for_room(operation: Operation) -> bool:
+    """Return whether it is a build that is not worked on until a later time."""
+    return operation.action == "create" and _waits_until(operation) is not None
+
+
 def _waits_until(operation: Operation) -> str | None:
     """Return when the next attempt begins, if it waits for one."""
     at = operation.not_before

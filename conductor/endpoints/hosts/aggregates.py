@@ -135,6 +135,7 @@ class Notifier:
                 "The aggregates could not be published to schedulers; trying again later."
             )
         self._periodic.wake(PLACEMENT)
+        self._cloud.news.changed()
 
     def publish(self, ctxt: RequestContext) -> None:
         """Send all aggregates and hosts' settings to every scheduler, and ratios to every agent.

@@ -35,6 +35,7 @@ from conductor.servers.create.commits import (
 from conductor.servers.create.offers import Offers
 from conductor.servers.create.selects import Selects, Undecided
 from conductor.servers.create.unwind import Unwinding
+from conductor.servers.waiting.waits import Room, Waits
 from conductor.store.hosts import registry
 from conductor.store.ledger import batches
 from conductor.store.ledger import operations as ledger
@@ -70,6 +71,7 @@ class Placing:
         self._offers = Offers(cloud)
         self._selects = Selects(cloud.scheduler)
         self._commits = Commits(cloud, go_on)
+        self._waits = Waits(cloud)
 
     def place(self, operation: Operation, server: Server) -> Moved | None:
         """Find a host, and another one if that is lost to another server, or can't be used any
@@ -78,12 +80,14 @@ class Placing:
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
         exhausted: str | None = None
+        unusable += self._waits.kept_from(operation)
+        room = self._waits.room_for(server)
         for _ in range(_LOSSES):
             started = clock.utcnow()
             decision = self._select(operation, server, alternates, unusable)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
-                self._no_valid_host(operation, server, decision, started, exhausted)
+                self._no_valid_host(operation, server, decision, started, exhausted, room)
                 return None
             try:
                 placed_or_why_not = self._commits.write_one(
@@ -94,6 +98,7 @@ class Placing:
                 placed_or_why_not = exhausted = error.message
                 unusable += self._neighbours(decision.host)
             if not isinstance(placed_or_why_not, str):
+                self._waits.placed(operation)
                 return placed_or_why_not
             why = placed_or_why_not
             LOG.info(
@@ -117,6 +122,7 @@ class Placing:
         started = clock.utcnow()
         around = self._around(*builds[0])
         seconds = self._patience()
+        room = self._waits.room_for(builds[0][1])
         decisions = self._cloud.scheduler.select_many(
             builds[0][0].ctxt,
             tuple(_requested(operation, server, around, seconds) for operation, server in builds),
@@ -125,7 +131,10 @@ class Placing:
         least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
-            builds = self._counted(builds, no_valid_host.too_few(decisions, least))
+            too_few = no_valid_host.too_few(decisions, least)
+            if too_few and self._wait_together(builds, too_few, room):
+                return iter([None] * len(builds))
+            builds = self._counted(builds, too_few)
         chosen = [
             Chosen(operation, server, decision, started)
             for (operation, server), decision in zip(builds, decisions, strict=True)
@@ -134,6 +143,13 @@ class Placing:
         return itertools.chain.from_iterable(
             self._decided(some, go_on=go_on) for some in _first_alone(chosen)
         )
+
+    def _wait_together(self, builds: Sequence[Moved], too_few: str, room: Room) -> bool:
+        """Have the builds of a create wait for room for all, if that was asked for."""
+        if self._waits.begin(builds, too_few, room) is not None:
+            return False
+        self._cloud.placement.release_all([server.uuid for _, server in builds])
+        return True
 
     def give_up(self, operation: Operation, server: Server) -> None:
         """End the build in ERROR: it was decided that none of its create is built."""
@@ -157,7 +173,10 @@ class Placing:
         try:
             if any(one.decision.host is None for one in chosen):
                 for one in chosen:
-                    self._no_valid_host(one.operation, one.server, one.decision, one.started)
+                    room = self._waits.room_for(one.server)
+                    self._no_valid_host(
+                        one.operation, one.server, one.decision, one.started, room=room
+                    )
                 return [None] * len(chosen)
             found = self._commits.write(chosen, go_on=go_on)
         except MicronovaError as error:
@@ -231,8 +250,13 @@ class Placing:
         decision: Decision,
         started: datetime.datetime,
         exhausted: str | None = None,
+        room: Room | None = None,
     ) -> None:
-        """End in ERROR. ``exhausted``: VMIDs used up where there would have been room."""
+        """End in ERROR, unless it waits.
+
+        ``exhausted``: VMIDs used up where there would have been room. ``room``: of the hosts that
+        had enough, before the decision.
+        """
         event = ledger.conductor_event(operation, step_of(started, decision))
 
         owner_reason = decision.owner_reason or no_valid_host.sentence(
@@ -259,6 +283,10 @@ class Placing:
             return
         if self._awaits_network(operation):
             return
+        why_not = self._waits.begin([(operation, server)], owner_reason, room or {})
+        if why_not is None:
+            return
+        reason, owner_reason = f"{reason}{why_not}", f"{owner_reason}{why_not}"
         failed = len(operation.planned(CreatePlan).failed_hosts)
         if failed:
             # The last attempt's own fault is the cause; it is stored beside this one.

@@ -1037,4 +1037,23 @@ def upgrade() -> None:
     op.create_index("ix_volumes_cluster_vmid", "volumes", ["cluster", "vmid"])
     op.create_index("ix_volumes_project", "volumes", ["project_id", "created_at", "id"])
     op.create_index("ix_volumes_type_id", "volumes", ["type_id"])
+    op.create_table(
+        "waiting_builds",
+        sa.Column("operation_id", BigId, autoincrement=False, nullable=False),
+        sa.Column("server_uuid", sa.String(36), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("gang", sa.String(64), nullable=True),
+        sa.Column("needs", Json, nullable=False),
+        sa.Column("zone", sa.String(255), nullable=True),
+        sa.Column("since", UtcDateTime, nullable=False),
+        sa.Column("until", UtcDateTime, nullable=False),
+        sa.Column("refused", Json, nullable=False),
+        sa.Column("tried_at", UtcDateTime, nullable=False),
+        sa.Column("woken_at", UtcDateTime, nullable=True),
+        sa.Column("overtaken", sa.Integer, nullable=False),
+        sa.Column("kept", sa.String(36), nullable=True),
+        sa.PrimaryKeyConstraint("operation_id", name="pk_waiting_builds"),
+    )
+    op.create_index("ix_waiting_builds_project_id", "waiting_builds", ["project_id"])
+    op.create_index("ix_waiting_builds_since", "waiting_builds", ["since"])
     first_rows.insert(op.get_bind())

@@ -7,7 +7,7 @@ administrators also see hosts, reasons, numbers, tasks and logs.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from api.compute import policies
@@ -15,12 +15,13 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.views import explanations as views
 from api.compute.views.hosts import is_up, trouble
+from api.compute.views.waiting import waiting as waiting_view
 from common import ids, moving
 from common.errors import NotFound
 from common.resources.states import ResourceType
 from db.reads.hosts import hosts
 from db.reads.images import images
-from db.reads.ledger import operations, refusals
+from db.reads.ledger import operations, refusals, waiting
 from db.reads.ledger.operations import Story
 from db.reads.networks import networks
 from db.reads.volumes import snapshots, transfers, volumes
@@ -58,10 +59,24 @@ class Explanations:
                 **about,
                 "operations": [
                     *(views.refusal(one, operator=operator) for one in refused),
-                    *(views.story(story, operator=operator) for story in found),
+                    *_stories(call, found, operator=operator),
                 ],
             }
         }
+
+
+def _stories(call: Call, found: Sequence[Story], *, operator: bool) -> Iterator[dict[str, Any]]:
+    """Yield the operations, those that wait for room with their place among all."""
+    queued = [one.operation.id for one in found if views.may_wait_for_room(one.operation)]
+    placed = call.read(waiting.of_operations, queued) if queued else {}
+    for story in found:
+        view, one = views.story(story, operator=operator), placed.get(story.operation.id)
+        if one is not None:
+            view["waiting"] = waiting_view(one, operator=operator) | {
+                "would_do": call.read(waiting.would_do, one)
+            }
+            view["message"] = story.operation.message
+        yield view
 
 
 About = tuple[dict[str, Any], list[Story]]

@@ -142,6 +142,10 @@ def _hints(body: Mapping[str, Any]) -> dict[str, Any]:
         hints.near(asked)
     except ValueError as error:
         raise Invalid(f"{hints.NEAR_IP} and {hints.CIDR} name no network: {error}") from error
+    try:
+        hints.wait_seconds(asked, {})
+    except ValueError as error:
+        raise Invalid(f"Invalid scheduler hint: {error}") from error
     return {"scheduler_hints": asked, "server_group": _server_group(asked)}
 
 

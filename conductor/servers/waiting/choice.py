@@ -1,0 +1,158 @@
+"""Which of the builds that wait for room are tried again. Pure.
+
+What is free is handed out in order of arrival, a project's first request before another one's
+second. A later request may overtake a large one, but not for ever: after a time, or after so many,
+a host is kept for the large one, which no other of them gets (as in EASY backfill).
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from conductor.store.servers.waiting import Amounts, Waiting
+
+#: builds that are decided on at the same time, and hosts that are kept
+MOST = 16
+#: the part of its time that a request waits until a host is kept for it
+_PATIENCE = 4
+#: after so many seconds the oldest are tried again, whatever is known of room
+_AGAIN_SECONDS = 60
+
+
+@dataclass
+class Choice:
+    """What is done with those that wait, by the IDs of their operations."""
+
+    woken: list[int] = field(default_factory=list)
+    overtaken: dict[int, int] = field(default_factory=dict)
+    """How often, those of before included."""
+    kept: dict[int, str | None] = field(default_factory=dict)
+    """The hosts that are kept for them from now on; None: no more."""
+
+
+def choose(
+    waiting: Sequence[Waiting],
+    room: Mapping[str, Amounts],
+    now: datetime.datetime,
+    overtake_most: int,
+) -> Choice:
+    """Return which builds are tried again. ``room``: what each host has free."""
+    choice = Choice()
+    free = {host: dict(amounts) for host, amounts in room.items()}
+    asleep = []
+    for one in waiting:
+        if one.is_deciding(now):
+            _take(free, one, ())
+        else:
+            asleep.append(one)
+    left = MOST - (len(waiting) - len(asleep))
+    kept = _keep(asleep, free, now, overtake_most, choice)
+    passed: list[Waiting] = []
+    for together in in_turn(asleep):
+        if left <= 0:
+            break
+        mine = {kept[one.operation_id] for one in together if one.operation_id in kept}
+        if _take_all(free, together, set(kept.values()) - mine):
+            choice.woken += [one.operation_id for one in together]
+            left -= len(together)
+            for before in passed:
+                choice.overtaken[before.operation_id] = (
+                    choice.overtaken.get(before.operation_id, before.overtaken) + 1
+                )
+        else:
+            passed += together
+    _try_oldest(passed, left, now, choice)
+    return choice
+
+
+def in_turn(waiting: Iterable[Waiting]) -> Iterator[list[Waiting]]:
+    """Yield requests in the order of their turns, the builds of a gang together."""
+    gangs: dict[str | int, list[Waiting]] = {}
+    for one in sorted(waiting, key=lambda one: (one.since, one.operation_id)):
+        gangs.setdefault(one.gang or one.operation_id, []).append(one)
+    ranks: collections.Counter[str] = collections.Counter()
+    ordered = []
+    for together in gangs.values():
+        first = together[0]
+        ordered.append((ranks[first.project_id], first.since, first.operation_id, together))
+        ranks[first.project_id] += 1
+    for *_, together in sorted(ordered, key=lambda one: one[:3]):
+        yield together
+
+
+def _keep(
+    asleep: Sequence[Waiting],
+    free: Mapping[str, Amounts],
+    now: datetime.datetime,
+    overtake_most: int,
+    choice: Choice,
+) -> dict[int, str]:
+    """Return the hosts that are kept for those that waited long: those nearest to have room."""
+    kept: dict[int, str] = {}
+    for one in sorted(asleep, key=lambda one: (one.since, one.operation_id)):
+        patience = (one.until - one.since) / _PATIENCE
+        if one.overtaken < overtake_most and now - one.since < patience:
+            continue
+        taken = set(kept.values())
+        near = one.kept if one.kept in free and one.kept not in taken else None
+        if near is None:
+            near = max((h for h in free if h not in taken), key=_nearness(one, free), default=None)
+        if near is not None and len(kept) < MOST:
+            kept[one.operation_id] = near
+    for one in asleep:
+        if kept.get(one.operation_id) != one.kept:
+            choice.kept[one.operation_id] = kept.get(one.operation_id)
+    return kept
+
+
+class _nearness:  # noqa: N801 - a key function
+    """How near hosts are to have room for a build: the part of the scarcest that is free."""
+
+    def __init__(self, one: Waiting, free: Mapping[str, Amounts]) -> None:
+        self._needs, self._free = one.needs, free
+
+    def __call__(self, host: str) -> tuple[float, str]:
+        free = self._free[host]
+        parts = [min(1.0, free.get(name, 0) / amount) for name, amount in self._needs.items()]
+        return (min(parts, default=1.0), host)
+
+
+def _take_all(
+    free: dict[str, dict[str, int]], together: Sequence[Waiting], without: set[str]
+) -> bool:
+    """Take the room of builds that are placed together; nothing, and False, if one finds none."""
+    before = {host: dict(amounts) for host, amounts in free.items()} if len(together) > 1 else None
+    for one in together:
+        if not _take(free, one, without):
+            if before is not None:
+                free.clear()
+                free.update(before)
+            return False
+    return True
+
+
+def _take(free: dict[str, dict[str, int]], one: Waiting, without: Iterable[str]) -> bool:
+    """Take the room of a build on the first host that may take it."""
+    for host, amounts in free.items():
+        if host not in without and one.fits(host, amounts):
+            for name, amount in one.needs.items():
+                amounts[name] -= amount
+            return True
+    return False
+
+
+def _try_oldest(
+    passed: Sequence[Waiting], left: int, now: datetime.datetime, choice: Choice
+) -> None:
+    """Try the oldest now and then all the same: what a filter says may have changed."""
+    for together in in_turn(passed):
+        if left <= 0:
+            return
+        if all((now - one.tried_at).total_seconds() >= _AGAIN_SECONDS for one in together):
+            for one in together:
+                choice.woken.append(one.operation_id)
+                choice.overtaken.pop(one.operation_id, None)
+            left -= len(together)

@@ -1,0 +1,153 @@
+"""Rows of builds that wait for room on a host."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common.resources.states import OPEN_STATES
+from db.schema import hosts, operations, servers, waiting_builds
+
+#: resource class → amount
+Amounts = Mapping[str, int]
+
+#: how long a decision may take before it doesn't count as one under way
+DECIDES_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A build that waits."""
+
+    operation_id: int
+    server_uuid: str
+    project_id: str
+    gang: str | None
+    needs: Amounts
+    since: datetime.datetime
+    until: datetime.datetime
+    refused: Mapping[str, Amounts]
+    """Provider → its free room, where it had enough and the build was refused all the same."""
+    tried_at: datetime.datetime
+    woken_at: datetime.datetime | None = None
+    overtaken: int = 0
+    kept: str | None = None
+
+    def fits(self, host: str, free: Amounts) -> bool:
+        """Return whether a host may take it: there is room, and more than when it was refused."""
+        if any(free.get(name, 0) < amount for name, amount in self.needs.items()):
+            return False
+        before = self.refused.get(host)
+        return before is None or any(free.get(name, 0) > n for name, n in before.items())
+
+    def is_deciding(self, now: datetime.datetime) -> bool:
+        """Return whether a scheduler decides on it."""
+        if self.woken_at is None:
+            return False
+        return (now - self.woken_at).total_seconds() < DECIDES_SECONDS
+
+
+_W = waiting_builds.c
+_FIELDS = [_W[name] for name in Waiting.__dataclass_fields__]
+
+
+def _still() -> sa.ColumnElement[bool]:
+    """Whether a row is of a build that still has no host."""
+    return sa.exists().where(
+        operations.c.id == _W.operation_id,
+        operations.c.state.in_(OPEN_STATES),
+        servers.c.uuid == _W.server_uuid,
+        servers.c.operation_id == _W.operation_id,
+        servers.c.deleted_at.is_(None),
+        servers.c.host.is_(None),
+    )
+
+
+def all_waiting(connection: sa.Connection, *, lock: bool = False) -> list[Waiting]:
+    """Return all builds that wait, by their time of arrival; with ``lock`` until the commit."""
+    query = sa.select(*_FIELDS).where(_still()).order_by(_W.since, _W.operation_id)
+    if lock:
+        query = query.with_for_update(of=waiting_builds)
+    return [Waiting(**row._mapping) for row in connection.execute(query)]
+
+
+def some(connection: sa.Connection) -> bool:
+    """Return whether there are rows at all."""
+    return connection.execute(sa.select(_W.operation_id).limit(1)).first() is not None
+
+
+def counts(connection: sa.Connection, project_id: str, without: int) -> tuple[int, int]:
+    """Return how many builds wait, of the project and in all, another operation's left out."""
+    mine = sa.func.sum(sa.case((_W.project_id == project_id, 1), else_=0))
+    query = sa.select(sa.func.coalesce(mine, 0), sa.func.count()).where(
+        _still(), _W.operation_id != without
+    )
+    of_project, of_all = connection.execute(query).one()
+    return int(of_project), int(of_all)
+
+
+def put(connection: sa.Connection, row: Mapping[str, Any]) -> None:
+    """Store that a build waits, for the first time or again."""
+    again = {name: row[name] for name in ("needs", "refused", "tried_at")} | {"woken_at": None}
+    changed = connection.execute(
+        waiting_builds.update().where(_W.operation_id == row["operation_id"]).values(again)
+    )
+    if changed.rowcount == 0:
+        connection.execute(waiting_builds.insert(), {**row, "woken_at": None, "overtaken": 0})
+
+
+def wake(connection: sa.Connection, operation_ids: Sequence[int], now: datetime.datetime) -> None:
+    """Store that a scheduler decides on builds again, and make their operations due."""
+    connection.execute(
+        waiting_builds.update().where(_W.operation_id.in_(operation_ids)).values(woken_at=now)
+    )
+    _make_due(connection, operation_ids)
+
+
+def note(connection: sa.Connection, operation_id: int, **values: Any) -> None:
+    """Change columns of one row."""
+    connection.execute(
+        waiting_builds.update().where(_W.operation_id == operation_id).values(**values)
+    )
+
+
+def kept_from(connection: sa.Connection, operation_id: int) -> tuple[str, ...]:
+    """Return the names of the hosts that are kept for others."""
+    query = sa.select(hosts.c.host).where(
+        hosts.c.uuid == _W.kept, _W.operation_id != operation_id, _still()
+    )
+    return tuple(connection.scalars(query))
+
+
+def forget_refusals(connection: sa.Connection) -> None:
+    """Have all hosts count as untried: what filters say may be another thing now."""
+    connection.execute(waiting_builds.update().values(refused={}))
+
+
+def tidy(connection: sa.Connection) -> bool:
+    """Delete the rows of builds that wait no more; return whether some of these are to be ended.
+
+    A build whose server was deleted is due now: it closes itself.
+    """
+    over = list(connection.scalars(sa.select(_W.operation_id).where(~_still())))
+    if not over:
+        return False
+    connection.execute(waiting_builds.delete().where(_W.operation_id.in_(over)))
+    return _make_due(connection, over) > 0
+
+
+def _make_due(connection: sa.Connection, operation_ids: Sequence[int]) -> int:
+    changed = connection.execute(
+        operations.update()
+        .where(
+            operations.c.id.in_(operation_ids),
+            operations.c.state.in_(OPEN_STATES),
+            operations.c.lease_owner.is_(None),
+        )
+        .values(not_before=None)
+    )
+    return int(changed.rowcount)

@@ -1,0 +1,169 @@
+"""Who waits for room and is tried again: order, fairness, bounds, hosts kept for the large."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+
+from conductor.servers.waiting import choice
+from conductor.servers.waiting.choice import MOST, choose
+from conductor.store.servers.waiting import DECIDES_SECONDS, Waiting
+
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+OVERTAKE = 100
+
+
+def ago(seconds: float) -> datetime.datetime:
+    return NOW - datetime.timedelta(seconds=seconds)
+
+
+def waiting(number: int, vcpus: int = 1, **more: Any) -> Waiting:
+    """One of project p that has waited for a short time, in the order of the numbers."""
+    values: dict[str, Any] = {
+        "operation_id": number,
+        "server_uuid": f"server-{number}",
+        "project_id": "p",
+        "gang": None,
+        "needs": {"VCPU": vcpus},
+        "since": ago(10 - number / 100),
+        "until": NOW + datetime.timedelta(seconds=3600),
+        "refused": {},
+        "tried_at": ago(1),
+    }
+    return Waiting(**(values | more))
+
+
+def room(*free: int) -> dict[str, dict[str, int]]:
+    return {f"host-{n}": {"VCPU": amount} for n, amount in enumerate(free)}
+
+
+def woken(found: list[Waiting], *free: int) -> list[int]:
+    return choose(found, room(*free), NOW, OVERTAKE).woken
+
+
+def test_as_many_as_fit_are_woken_in_order_of_arrival() -> None:
+    assert woken([waiting(n, 2) for n in range(5)], 4, 1) == [0, 1]
+
+
+def test_later_ones_that_fit_overtake_a_large_one() -> None:
+    found = [waiting(0, 8), waiting(1), waiting(2)]
+    made = choose(found, room(2), NOW, OVERTAKE)
+    assert made.woken == [1, 2]
+    assert made.overtaken == {0: 2}
+
+
+def test_projects_take_turns() -> None:
+    many = [waiting(n, project_id="many") for n in range(4)]
+    found = [*many, waiting(9, project_id="few")]
+    assert woken(found, 2) == [0, 9]
+
+
+def test_so_many_are_decided_on_at_a_time() -> None:
+    found = [waiting(n) for n in range(40)]
+    assert woken(found, 40) == list(range(MOST))
+    deciding = [dataclasses.replace(one, woken_at=ago(1)) for one in found[:MOST]]
+    assert woken([*deciding, *found[MOST:]], 40) == []
+
+
+def test_a_decision_that_never_ended_counts_no_more() -> None:
+    found = [waiting(0, woken_at=ago(DECIDES_SECONDS + 1))]
+    assert woken(found, 1) == [0]
+
+
+def test_the_room_of_those_that_are_decided_on_is_not_given_twice() -> None:
+    found = [waiting(0, 2, woken_at=ago(1)), waiting(1, 2)]
+    assert woken(found, 3) == []
+    assert woken(found, 3, 2) == [1]
+
+
+def test_a_host_that_refused_is_asked_again_once_it_has_more_room() -> None:
+    found = [waiting(0, 2, refused={"host-0": {"VCPU": 3}})]
+    assert woken(found, 3) == []
+    assert woken(found, 4) == [0]
+    assert woken(found, 3, 2) == [0]
+
+
+def test_the_oldest_are_tried_now_and_then_all_the_same() -> None:
+    found = [waiting(n, 2, tried_at=ago(61)) for n in range(20)]
+    assert woken(found) == list(range(MOST))
+    assert woken([waiting(0, 2, tried_at=ago(59))]) == []
+
+
+def test_a_gang_is_woken_as_a_whole_or_not_at_all() -> None:
+    gang = [waiting(n, 2, gang="req") for n in range(3)]
+    assert woken([*gang, waiting(3)], 4, 1) == [3]
+    assert woken([*gang, waiting(3)], 4, 2, 1) == [0, 1, 2, 3]
+
+
+def test_a_gang_is_tried_now_and_then_as_a_whole() -> None:
+    gang = [waiting(n, 2, gang="req", tried_at=ago(61)) for n in range(3)]
+    assert woken(gang) == [0, 1, 2]
+    fresh = dataclasses.replace(gang[2], tried_at=ago(1))
+    assert woken([*gang[:2], fresh]) == []
+
+
+def test_a_host_is_kept_for_one_that_was_overtaken_too_often() -> None:
+    large = waiting(0, 8, overtaken=OVERTAKE)
+    made = choose([large, waiting(1), waiting(2)], room(6, 1), NOW, OVERTAKE)
+    assert made.kept == {0: "host-0"}
+    assert made.woken == [1]
+    later = dataclasses.replace(large, kept="host-0")
+    assert choose([later, waiting(2)], room(8, 0), NOW, OVERTAKE).woken == [0]
+
+
+def test_a_host_is_kept_after_a_quarter_of_the_time() -> None:
+    large = waiting(0, 8, since=ago(1000), until=NOW + datetime.timedelta(seconds=2000))
+    assert choose([large], room(6), NOW, OVERTAKE).kept == {0: "host-0"}
+    patient = dataclasses.replace(large, until=NOW + datetime.timedelta(seconds=9000))
+    assert choose([patient], room(6), NOW, OVERTAKE).kept == {}
+
+
+def test_the_host_that_is_kept_remains_the_same_while_it_is_there() -> None:
+    large = waiting(0, 8, overtaken=OVERTAKE, kept="host-1")
+    assert choose([large], room(7, 1), NOW, OVERTAKE).kept == {}
+    assert choose([large], {"host-0": {"VCPU": 7}}, NOW, OVERTAKE).kept == {0: "host-0"}
+
+
+BUILDS = st.lists(
+    st.tuples(
+        st.integers(1, 8),
+        st.sampled_from("abc"),
+        st.booleans(),
+        st.integers(0, 120),
+        st.sampled_from([None, "x", "y"]),
+    ),
+    max_size=30,
+)
+
+
+@hypothesis.given(BUILDS, st.lists(st.integers(0, 16), max_size=5))
+def test_never_more_than_fits_nor_more_than_are_allowed(
+    builds: list[tuple[int, str, bool, int, str | None]], free: list[int]
+) -> None:
+    found = [
+        waiting(
+            number,
+            vcpus,
+            project_id=project,
+            woken_at=ago(1) if deciding else None,
+            overtaken=overtaken,
+            gang=gang and f"{gang}-{project}",
+        )
+        for number, (vcpus, project, deciding, overtaken, gang) in enumerate(builds)
+    ]
+    made = choose(found, room(*free), NOW, OVERTAKE)
+    by_id = {one.operation_id: one for one in found}
+    assert sum(by_id[one].needs["VCPU"] for one in made.woken) <= sum(free)
+    assert len(set(made.woken)) == len(made.woken)
+    assert not [one for one in made.woken if by_id[one].is_deciding(NOW)]
+    gangs = {by_id[one].gang for one in made.woken} - {None}
+    for gang in gangs:
+        asleep = [o.operation_id for o in found if o.gang == gang and not o.is_deciding(NOW)]
+        assert set(asleep) <= set(made.woken)
+    kept = [host for host in made.kept.values() if host is not None]
+    assert len(set(kept)) == len(kept)
+    assert len(kept) <= choice.MOST

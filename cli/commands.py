@@ -26,6 +26,7 @@ from cli.suggestions import unknown_command
 COMMANDS: Mapping[str, str] = {
     "audit": "cli.admin.audit:RunAudit",
     "backup": "cli.services.backup:MakeBackup",
+    "bus users": "cli.services.bus:ShowBusUsers",
     "capacity": "cli.admin.schedule:ShowCapacity",
     "complete": "cli.complete:Complete",
     "config show": "cli.services.config:ShowConfig",

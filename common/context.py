@@ -37,6 +37,8 @@ class RequestContext(oslo_context.RequestContext):
         self.if_revision = if_revision
         #: what is being worked on, for the log line: see ``common.resources.states.ResourceType``
         self.resource_type, self.resource_id = resource_type, resource_id
+        #: of a message: the broker's user who sent it; see ``common.rpc.senders``
+        self.sender: str | None = None
 
     def about(self, resource_type: str, resource_id: str) -> None:
         """Have log lines name what is being worked on."""
@@ -67,7 +69,9 @@ class RequestContext(oslo_context.RequestContext):
     @classmethod
     def from_message(cls, data: Mapping[str, Any]) -> RequestContext:
         """Rebuild a context and make it this thread's current one (for logs)."""
-        return cls(**{key: value for key, value in data.items() if key in _FIELDS})
+        made = cls(**{key: value for key, value in data.items() if key in _FIELDS})
+        made.sender = data.get("sender")
+        return made
 
     def get_logging_values(self) -> dict[str, Any]:
         """Return the values that oslo.log's format may name: identifiers in their form only."""

@@ -8,7 +8,7 @@ from common import context, rpc
 from common.clients import credentials
 from common.errors import ConfigurationError, Unavailable
 from common.log import logger
-from common.messages.topics import CONDUCTOR_TOPIC
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC, CONDUCTOR_TOPIC
 from common.process import liveness, names
 from common.process.health import Health
 from common.resources import quotas
@@ -161,6 +161,7 @@ class ConductorService:
         vm_sync = VmSync(cloud, self.runner)
         reports = Reports(cloud, self.runner, all_flows.endings(cloud))
         events: ConductorEvents = EventEndpoint(cloud, reports, vm_sync, self._notifier)
+        services, consoles = ServiceEndpoint(cloud, self._notifier), ConsoleEndpoint(cloud)
         endpoints: Endpoints = (
             ServerEndpoint(cloud, self.runner, Create(cloud).begin_many),
             ManageEndpoint(cloud, self.runner, vm_sync),
@@ -169,11 +170,11 @@ class ConductorService:
             FlavorEndpoint(cloud),
             KeyPairEndpoint(cloud),
             QuotaEndpoint(cloud),
-            ServiceEndpoint(cloud, self._notifier),
+            services,
             ServerGroupEndpoint(cloud),
             AggregateEndpoint(cloud, self._notifier),
             AuditEndpoint(cloud, self.auditor, healer),
-            ConsoleEndpoint(cloud),
+            consoles,
             GuestEndpoint(cloud),
             InterfaceEndpoint(cloud, self.runner),
             PortEndpoint(cloud, self.runner),
@@ -190,12 +191,11 @@ class ConductorService:
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
         )
-        self._server = rpc.Server(
-            transport,
-            CONDUCTOR_TOPIC,
-            name,
-            [events, *endpoints],
-            look=looking(self.store.read),
+        look = looking(self.store.read)
+        published = (events, services, consoles)
+        self._servers = (
+            rpc.Server(transport, CONDUCTOR_TOPIC, name, endpoints, look=look),
+            rpc.Server(transport, CONDUCTOR_EVENTS_TOPIC, name, published, look=look),
         )
 
     @property
@@ -215,7 +215,8 @@ class ConductorService:
         """
         self.store.run(lambda c: restored.begin_to_compare(c, self._name))
         self.store.run(self._seed)
-        self._server.start()
+        for server in self._servers:
+            server.start()
         self._compute.announce(context.internal())
         self.runner.start()
         self._notifier.start()
@@ -229,7 +230,8 @@ class ConductorService:
     def stop(self) -> None:
         """Take no more requests, finish those in progress; the rest remains in the ledger."""
         self._beat.stop()
-        self._server.stop()
+        for server in self._servers:
+            server.stop()
         self.auditor.stop()
         self._notifier.stop()
         self.runner.stop()

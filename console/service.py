@@ -21,6 +21,7 @@ from websockets.typing import Subprotocol
 from common import context
 from common.errors import ConfigurationError
 from common.log import logger
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 from common.process.health import Health
 from common.streams import LIBRARY_LOG, WebSocketStream
 from compute.client import ComputeClient
@@ -59,8 +60,10 @@ class ConsoleService:
         self._pages = Pages()
         self._sessions = Sessions(self._options.sessions)
         self._doors = Doors()
-        self._conductor = conductor_rpc.connect(transport)
-        self._pinged = conductor_rpc.connect(transport, _PING_SECONDS)
+        self._conductor = conductor_rpc.connect(transport, topic=CONDUCTOR_EVENTS_TOPIC)
+        self._pinged = conductor_rpc.connect(
+            transport, _PING_SECONDS, topic=CONDUCTOR_EVENTS_TOPIC
+        )
         self._proxy = Proxy(
             self._conductor,
             ComputeClient(transport),

@@ -67,11 +67,11 @@ def of_database(engine: sa.Engine) -> Ask | None:
 
 def _of_conductors(wiring: Wiring) -> Ask:
     from common import context, rpc
-    from common.messages.topics import CONDUCTOR_TOPIC
+    from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
     from common.rpc.events import ConductorEvents
     from common.rpc.typed import TypedClient
 
     client: TypedClient[ConductorEvents] = TypedClient(
-        rpc.Client(wiring.transport, CONDUCTOR_TOPIC), timeout_seconds=ANSWER_SECONDS
+        rpc.Client(wiring.transport, CONDUCTOR_EVENTS_TOPIC), timeout_seconds=ANSWER_SECONDS
     )
     return lambda: read(lambda: client.call(context.internal(), ConductorEvents.time))

@@ -11,6 +11,7 @@ from common.messages.facts import Heartbeat
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.resources.aggregates import AllAggregates
 from common.resources.states import ResourceType
+from common.rpc import senders
 from scheduler import measured
 from scheduler.dry_run import DryRun
 from scheduler.hosts.reported import HostTable
@@ -100,6 +101,7 @@ class HostFactsManager:
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Store the facts of a worker's hosts."""
+        senders.check_worker(ctxt.sender, heartbeat.worker)
         self._table.update(heartbeat)
 
     def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:

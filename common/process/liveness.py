@@ -15,6 +15,7 @@ from common import context, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.log import logger
+from common.messages import topics
 from common.metrics import loops
 from common.process.health import Check
 from common.rpc import events
@@ -90,7 +91,7 @@ class Beat:
         self._binary, self._name, self._seconds = binary, name, seconds
         self._made_at = time.monotonic()
         self.hearing = Hearing(_DEAF_INTERVALS * seconds)
-        self._topic = f"alive.{binary}"
+        self._topic = topics.alive(binary)
         own: TypedClient[Ticks] = TypedClient(rpc.Client(transport, self._topic))
         self._own = own.to(name)
         self._conductor = events.to_conductor(transport)

@@ -37,7 +37,7 @@ from common.errors import (
 )
 from common.log import logger
 from common.metrics import messages, table
-from common.rpc import deadlines, own_queues, signatures
+from common.rpc import deadlines, own_queues, rabbit, senders, signatures
 from common.rpc.deadlines import Deadline, Wait
 from common.rpc.messaging import (
     RPCServer,
@@ -103,6 +103,9 @@ _RABBIT_DEFAULTS = {
     "heartbeat_timeout_threshold": 15,
 }
 
+#: Debian's file of the authorities that the system trusts
+_TRUSTED = "/etc/ssl/certs/ca-certificates.crt"
+
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare this module's options and oslo.messaging's; idempotent."""
@@ -112,6 +115,8 @@ def register(conf: cfg.ConfigOpts) -> None:
             conf.register_opts(options, group=group)
     for name, value in _RABBIT_DEFAULTS.items():
         conf.set_default(name, value, group="oslo_messaging_rabbit")
+    # Without a file nothing would be verified.
+    conf.set_default("ssl_ca_file", _TRUSTED, group="oslo_messaging_rabbit")
     # oslo.messaging registers these on the global object only.
     conf.register_opts(tracing_options.oslo_messaging_tracing, group="oslo_messaging_tracing")
     conf.register_opts(metrics_options.oslo_messaging_metrics, group="oslo_messaging_metrics")
@@ -164,7 +169,7 @@ def transport(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
         "rabbit_qos_prefetch_count", conf.rpc.rpc_workers, group="oslo_messaging_rabbit"
     )
     made = oslo_messaging.get_rpc_transport(conf, allowed_remote_exmods=REMOTE_ERRORS)
-    own_queues.prepare()
+    rabbit.prepare(made)
     return made
 
 
@@ -320,6 +325,10 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         """Ask this about repeated calls, before they are carried out."""
         self._look = look
 
+    def of_known_senders(self, known: bool) -> None:
+        """Whether the broker vouches for senders: then a message must have one."""
+        self._known_senders = known
+
     def measured(self, topic: str, endpoints: Sequence[object]) -> None:
         """Measure messages as those of a topic, with the methods that its endpoints have."""
         self._topic = topic
@@ -349,8 +358,17 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         kind = signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
         return self._look(ctxt, deadline.wait.call, method, kind)
 
+    def _check(self, incoming: Any) -> None:
+        """Raise Forbidden for what the sender's kind of service doesn't ask."""
+        user = incoming.ctxt.get(rabbit.SENDER)
+        method = incoming.message.get("method")
+        if user is None and self._known_senders:
+            raise Forbidden(f"A message that names no sender asks for {method}.")
+        senders.check(user, self._topic, method)
+
     def _dispatch(self, incoming: Any) -> Any:
         try:
+            self._check(incoming)
             deadline: Deadline | None = getattr(incoming, "deadline", None)
             with _signs.sent_for(incoming, deadline), deadlines.answering(deadline):
                 done = self._done(incoming, deadline)
@@ -405,6 +423,7 @@ class Server:
         )
         self._dispatcher.measured(topic, endpoints)
         self._dispatcher.ask_of_repeated(look)
+        self._dispatcher.of_known_senders(rabbit.is_rabbit(bus))
         self._server = self._receiver()
 
     def _receiver(self) -> _Receiver:

@@ -12,7 +12,7 @@ from common import rpc
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
-from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_TOPIC, HOST_FACTS_TOPIC
+from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_EVENTS_TOPIC, HOST_FACTS_TOPIC
 from common.resources.aggregates import AllAggregates, Ratios
 from common.rpc.typed import TypedClient
 
@@ -70,7 +70,7 @@ class WorkerEvents(Protocol):
 
 def to_conductor(transport: oslo_messaging.Transport) -> TypedClient[ConductorEvents]:
     """Return a client of any one conductor."""
-    return TypedClient(rpc.Client(transport, CONDUCTOR_TOPIC))
+    return TypedClient(rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC))
 
 
 def to_schedulers(transport: oslo_messaging.Transport) -> TypedClient[HostEvents]:

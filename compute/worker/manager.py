@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.context import RequestContext
-from common.errors import Unavailable
+from common.errors import Forbidden, Unavailable
 from common.log import logger
 from common.messages.commands import Command, StrictGroup
-from common.messages.questions import Question
+from common.messages.questions import OpenConsole, Question
 from common.resources.aggregates import Ratios
+from common.rpc import senders
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
@@ -55,7 +56,10 @@ class Manager:
         self._heartbeats.beat()
 
     def ask(self, ctxt: RequestContext, cluster: str, question: Question) -> Any:
-        """Answer a question about a cluster."""
+        """Answer a question about a cluster; a console proxy's only to open a console."""
+        sender = senders.sender_of(ctxt.sender)
+        if sender.role == senders.CONSOLE and not isinstance(question, OpenConsole):
+            raise Forbidden("A console proxy may ask to open consoles only.")
         return answer(Asked(self._carried(cluster), self._consoles, self._logs), question)
 
     def remove_group_rules(

@@ -7,9 +7,11 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
+from common.rpc import senders
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.store.hosts import registry
+from conductor.sync.reporters import Reporters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 
@@ -24,6 +26,7 @@ class EventEndpoint:
         self._reports = reports
         self._vm_sync = vm_sync
         self._notifier = notifier
+        self._reporters = Reporters(cloud.store, cloud.conf.conductor.host_down_seconds)
 
     def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
         """Record a conductor's or scheduler's sign of life."""
@@ -31,14 +34,20 @@ class EventEndpoint:
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Take over a worker's hosts, and renew the leases of its operations."""
+        senders.check_worker(ctxt.sender, heartbeat.worker)
+        named = {*heartbeat.hosts, *(facts.host for facts in heartbeat.facts)}
+        self._reporters.check_claim(ctxt.sender, named)
         self._reports.heartbeat(heartbeat)
 
     def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
         """Store steps, and pass outcomes to their flows."""
+        self._reporters.check_hosts(ctxt.sender, {one.host for one in reports})
         self._reports.take(reports)
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
         """Renew the lease of an attempt, if the worker still holds it; return whether it does."""
+        senders.check_worker(ctxt.sender, worker)
+        self._reporters.check_hosts(ctxt.sender, {working.host})
         return self._reports.may_undo(worker, working)
 
     def time(self, ctxt: RequestContext) -> float:
@@ -49,6 +58,8 @@ class EventEndpoint:
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
         """Compare VMs with the record."""
+        senders.check_worker(ctxt.sender, seen.worker)
+        self._reporters.check_cluster(ctxt.sender, seen.cluster)
         self._vm_sync.take(seen)
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:

@@ -113,13 +113,14 @@ def connect(
     transport: oslo_messaging.Transport,
     timeout_seconds: float | None = None,
     look: rpc.Look | None = None,
+    topic: str = CONDUCTOR_TOPIC,
 ) -> ConductorRpc:
     """Return any conductor; its methods wait so long for answers (default: ``[rpc]``'s time).
 
     While one is silent another one is asked. ``look`` is asked in the end whether a call without
-    an answer was carried out.
+    an answer was carried out. On another topic conductors answer some of the methods.
     """
-    client = rpc.Client(transport, CONDUCTOR_TOPIC)
+    client = rpc.Client(transport, topic)
     sent = TypedClient[ConductorRpc](
         client, timeout_seconds=timeout_seconds, repeats=True, look=look
     )

@@ -9,7 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 from common.findings import Finding, Level
-from common.messages.topics import CONDUCTOR_TOPIC, SCHEDULER_TOPIC
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC, CONDUCTOR_TOPIC, SCHEDULER_TOPIC
 
 #: seconds that connecting to a host may take
 CONNECT_SECONDS = 5
@@ -19,10 +19,14 @@ MANY_MESSAGES = 1000
 _GUEST = "guest"
 #: the port of the services' driver, with TLS too
 _PORT = 5672
-#: queue → what waits without its service
+#: queue → its service, and what waits without it
 _READ = {
-    CONDUCTOR_TOPIC: "Requests are accepted by no API, and operations under way go no further.",
-    SCHEDULER_TOPIC: "No server is placed.",
+    CONDUCTOR_TOPIC: (
+        "conductor",
+        "Requests are accepted by no API, and operations under way go no further.",
+    ),
+    CONDUCTOR_EVENTS_TOPIC: ("conductor", "Nothing that agents report is recorded."),
+    SCHEDULER_TOPIC: ("scheduler", "No server is placed."),
 }
 
 
@@ -133,7 +137,9 @@ def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
         )
     yield from found
     if any(host["userid"] == _GUEST for host in hosts):
-        named = ",".join(f"micronova:<password>@{one['hostname']}:{one['port']}" for one in hosts)
+        named = ",".join(
+            f"micronova-conductor:<password>@{one['hostname']}:{one['port']}" for one in hosts
+        )
         yield Finding(
             "bus_of_guest",
             Level.WARNING,
@@ -141,21 +147,21 @@ def _hosts(hosts: list[dict[str, Any]]) -> Iterator[Finding]:
             "The services log in as guest, the user that each RabbitMQ begins with.",
             "Its password is known, and who is on the bus can have anything done.",
             (
-                "rabbitmqctl add_user micronova <password> && "
-                "rabbitmqctl set_permissions micronova '.*' '.*' '.*'",
-                f"# [DEFAULT] transport_url = rabbit://{named}/",
+                "micronova bus users",
+                f"# conductor.conf: [DEFAULT] transport_url = rabbit://{named}/",
+                "# and in the files of the other services that of their own user",
             ),
         )
 
 
 def _queues(opened: Any) -> Iterator[Finding]:
     """Yield queues that no service reads, or not fast enough; not those that nobody made yet."""
-    for name, why in _READ.items():
+    for name, (kind, why) in _READ.items():
         try:
             seen = opened.channel().queue_declare(queue=name, passive=True)
         except opened.channel_errors:
             continue
-        service = f"micronova-{name}"
+        service = f"micronova-{kind}"
         if not seen.consumer_count:
             yield Finding(
                 "queue_unread",

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from common import clock, rpc
 from common.context import internal
 from common.messages.reports import Built, Report, Step
-from common.messages.topics import CONDUCTOR_TOPIC
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 from common.resources.states import PowerState, ResourceType
 from db import schema
 from tests.chaos import director
@@ -86,7 +86,7 @@ def test_the_word_of_an_older_attempt_decides_nothing(
         failure is BUSY,
     )
 
-    bus = rpc.Client(cloud.transport, CONDUCTOR_TOPIC)
+    bus = rpc.Client(cloud.transport, CONDUCTOR_EVENTS_TOPIC)
     bus.cast(internal(), "report", reports=[late(first, ok=ok)])
     heard = {
         FULL: f"Host {first.plan['target']['host']} reports on server {uuid}, which is not on it",

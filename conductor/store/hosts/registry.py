@@ -107,6 +107,16 @@ def silent(connection: sa.Connection, binary: str, seconds: float) -> list[str]:
     )
 
 
+def carried(connection: sa.Connection) -> dict[str, tuple[str | None, str | None, Any]]:
+    """Return {compute host: its worker, cluster, and when it was last seen}."""
+    rows = connection.execute(
+        sa.select(services.c.host, services.c.worker, hosts.c.cluster, services.c.last_seen_at)
+        .outerjoin_from(services, hosts, hosts.c.host == services.c.host)
+        .where(services.c.binary == COMPUTE)
+    )
+    return {row.host: (row.worker, row.cluster, row.last_seen_at) for row in rows}
+
+
 def take(
     connection: sa.Connection,
     heartbeat: Heartbeat,

@@ -11,7 +11,7 @@ from common import codec, rpc
 from common.messages.commands import Command
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
-from common.messages.topics import CONDUCTOR_TOPIC
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 
 WAIT_SECONDS = 30
 
@@ -27,7 +27,7 @@ class FakeConductor:
         self.may = True
         """What they are answered."""
         self.heartbeats: list[Heartbeat] = []
-        self.server = rpc.Server(transport, CONDUCTOR_TOPIC, "conductor", [self], workers=2)
+        self.server = rpc.Server(transport, CONDUCTOR_EVENTS_TOPIC, "conductor", [self], workers=2)
 
     def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
         with self.changed:

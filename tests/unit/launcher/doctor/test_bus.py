@@ -39,11 +39,19 @@ def test_an_url_without_a_login_or_virtual_host(conf: cfg.ConfigOpts) -> None:
     assert (asked["userid"], asked["password"], asked["virtual_host"]) == ("guest", "guest", "/")
 
 
+#: verified by the authorities that the system trusts
+SYSTEM = {
+    "ca_certs": "/etc/ssl/certs/ca-certificates.crt",
+    "cert_reqs": ssl.CERT_REQUIRED,
+    "server_hostname": "mq",
+}
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, True),
-        ({"ssl_version": "TLSv1_2"}, {"ssl_version": ssl.PROTOCOL_TLSv1_2}),
+        ({}, SYSTEM),
+        ({"ssl_version": "TLSv1_2"}, SYSTEM | {"ssl_version": ssl.PROTOCOL_TLSv1_2}),
         (
             {"ssl_ca_file": "/ca", "ssl_key_file": "/key", "ssl_cert_file": "/cert"},
             {

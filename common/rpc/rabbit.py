@@ -1,0 +1,150 @@
+"""What is changed in oslo.messaging's rabbit driver: replies, senders, and queues that expire.
+
+* Replies go through a topic exchange of their own. The driver sends them through the broker's
+  default exchange, which reaches every queue: who may answer could fill any queue with anything.
+* A reply queue's name begins with the user's, so that nobody else needs to be allowed to read it.
+* A broker's certificate must have the name by which it is connected to, also where the URL names
+  several hosts.
+* Each message names the user who sent it (``user_id``), which RabbitMQ checks. The context of a
+  message that is taken names that user as ``sender``, whatever the message itself says.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import uuid
+from typing import Any
+from urllib.parse import quote
+
+from common.rpc import own_queues
+
+#: the exchange of replies
+REPLIES = "replies"
+#: the key of a message's context with the sender's user
+SENDER = "sender"
+_MODULE = "oslo_messaging._drivers.impl_rabbit"
+
+
+def reply_prefix(user: str) -> str:
+    """Return what the names of a user's reply queues begin with; a number follows."""
+    return f"reply_{quote(user, safe='')}_"
+
+
+def is_rabbit(transport: Any) -> bool:
+    """Return whether a transport's driver is the rabbit driver."""
+    rabbit: Any = sys.modules.get(_MODULE)
+    return rabbit is not None and isinstance(transport._driver, rabbit.RabbitDriver)
+
+
+def prepare(transport: Any) -> None:
+    """Change the driver of a transport, if it is the rabbit driver."""
+    if not is_rabbit(transport):
+        return
+    driver = transport._driver
+    _change(sys.modules[_MODULE])
+    user = next((host.username for host in driver._url.hosts if host.username), "guest")
+    driver._get_reply_queue_name = lambda: f"{reply_prefix(user)}{uuid.uuid4().hex}"
+
+
+def _change(rabbit: Any) -> None:
+    """Change the driver's classes; idempotent."""
+    if hasattr(rabbit.Consumer, "expires_alone"):
+        return
+
+    class Consumer(rabbit.Consumer):  # type: ignore[misc]
+        """A consumer whose queue expires if it is of one process."""
+
+        expires_alone = True
+
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            if self.queue_name in own_queues.NAMES:
+                self.queue_arguments["x-expires"] = own_queues.EXPIRE_SECONDS * 1000
+
+    class RabbitMessage(rabbit.RabbitMessage):  # type: ignore[misc]
+        """A message whose context names the sender that the broker knows."""
+
+        def __init__(self, raw_message: Any) -> None:
+            super().__init__(raw_message)
+            self[f"_context_{SENDER}"] = raw_message.properties.get("user_id")
+
+    rabbit.Consumer, rabbit.RabbitMessage = Consumer, RabbitMessage
+    # In place: pools were given the class.
+    from kombu.transport import pyamqp
+
+    library: Any = pyamqp
+    transport = library.amqp.transport.SSLTransport
+    transport._setup_transport = _verifying_name(transport._setup_transport)
+    connection = rabbit.Connection
+    connection._set_current_channel = _naming_sender(connection._set_current_channel)
+    connection.declare_direct_consumer = functools.partialmethod(_declare_replies, rabbit)
+    connection.direct_send = functools.partialmethod(_reply, rabbit)
+
+
+def _verifying_name(original: Any) -> Any:
+    """Return ``SSLTransport._setup_transport``, which then verifies the host's name.
+
+    The driver verifies names only where the URL has a single host.
+    """
+
+    def setup(self: Any) -> None:
+        if self.sslopts.get("ca_certs"):
+            self.sslopts = {**self.sslopts, "server_hostname": self.host}
+        original(self)
+
+    return setup
+
+
+def _naming_sender(original: Any) -> Any:
+    """Return ``Connection._set_current_channel``, whose producer then names the sender."""
+
+    def set_current_channel(self: Any, new_channel: Any) -> None:
+        before = self.channel
+        original(self, new_channel)
+        if new_channel is not None and new_channel != before:
+            publish = self._producer.publish
+            # The user may be another one at another host of the URL.
+            self._producer.publish = lambda *args, **options: publish(
+                *args, user_id=self.connection.userid, **options
+            )
+
+    return set_current_channel
+
+
+def _declare_replies(self: Any, rabbit: Any, topic: str, callback: Any) -> None:
+    """Do as ``Connection.declare_direct_consumer``, at the exchange of replies."""
+    consumer = rabbit.Consumer(
+        exchange_name=REPLIES,
+        queue_name=topic,
+        routing_key=topic,
+        type="topic",
+        durable=self.rabbit_transient_quorum_queue,
+        exchange_auto_delete=False,
+        queue_auto_delete=False,
+        callback=callback,
+        rabbit_ha_queues=self.rabbit_ha_queues,
+        rabbit_queue_ttl=self.rabbit_transient_queues_ttl,
+        enable_cancel_on_failover=self.enable_cancel_on_failover,
+        rabbit_quorum_queue=self.rabbit_transient_quorum_queue,
+        rabbit_quorum_queue_config=self.rabbit_quorum_queue_config,
+    )
+    self.declare_consumer(consumer)
+
+
+def _reply(self: Any, rabbit: Any, msg_id: str, msg: Any) -> None:
+    """Do as ``Connection.direct_send``, through the exchange of replies, which the caller made."""
+    exchange = rabbit.kombu.entity.Exchange(
+        name=REPLIES,
+        type="topic",
+        durable=self.rabbit_transient_quorum_queue,
+        passive=True,
+    )
+    options = rabbit.oslo_messaging.TransportOptions(at_least_once=self.direct_mandatory_flag)
+    self._ensure_publishing(
+        self._publish_and_raises_on_missing_exchange,
+        exchange,
+        msg,
+        routing_key=msg_id,
+        transport_options=options,
+    )

@@ -117,13 +117,15 @@ def _everything() -> Iterable[config.Register]:
     import identity.keystone
     import placement.config
     import web.policy
-    from web import auth, proxies
+    from web import audit, auth, proxies, rate_limits
 
     services = (register for of_service in _OF_SERVICE.values() for register in of_service())
     return (
         *services,
+        audit.register,
         auth.register,
         proxies.register,
+        rate_limits.register,
         web.policy.register,
         api.config.register,
         api.image.config.register,

@@ -27,6 +27,7 @@ _OURS = frozenset(
     {
         "DEFAULT",
         "api",
+        "audit_log",
         "compute",
         "conductor",
         "console",
@@ -45,6 +46,7 @@ _OURS = frozenset(
         "placement_database",
         "proxmox",
         "quota",
+        "rate_limits",
         "rpc",
         "scheduler",
         "images",

@@ -10,7 +10,7 @@ from typing import Any
 import falcon
 from oslo_config import cfg
 
-from web import auth
+from web import audit, auth, rate_limits
 from web.errors import Faults
 from web.measuring import Measured
 from web.proxies import Proxies
@@ -46,10 +46,15 @@ class Application:
 def assemble(api: Application, conf: cfg.ConfigOpts, protect: Protect | None = None) -> Wsgi:
     """Build the WSGI application, to be mounted anywhere (SCRIPT_NAME is respected).
 
-    From the outside in: measuring, request ID, proxies, the API's layers, token check, request
-    context, routes. `protect(app, anonymous=…)` replaces the token check of `web.auth`.
+    From the outside in: measuring, request ID, proxies, the log of events, the API's layers,
+    token check, request context, rate limits, routes. `protect(app, anonymous=…)` replaces the
+    token check of `web.auth`.
     """
-    app: falcon.App[Any, Any] = falcon.App(middleware=[ContextMiddleware(), *api.middleware])
+    limits = rate_limits.of(conf, api.service_type)
+    limited = [] if limits is None else [limits]
+    app: falcon.App[Any, Any] = falcon.App(
+        middleware=[ContextMiddleware(), *limited, *api.middleware]
+    )
     app.req_options.strip_url_path_trailing_slash = api.strips_slash
     app.resp_options.default_media_type = api.default_type  # type: ignore[assignment]
     api.faults.install(app)
@@ -59,5 +64,6 @@ def assemble(api: Application, conf: cfg.ConfigOpts, protect: Protect | None = N
     guarded: Wsgi = check(app, anonymous=api.anonymous)
     for layer in api.layers:
         guarded = layer(guarded)
+    guarded = audit.around(guarded, conf, api.service_type)
     identified = RequestId(Proxies(guarded, conf), api.request_id_header)
     return Measured(identified, api.service_type)

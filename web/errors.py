@@ -11,6 +11,7 @@ import falcon
 from common import errors
 from common.errors import Invalid, MicronovaError
 from common.log import logger
+from web.rate_limits import TooManyRequests
 
 LOG = logger(__name__)
 
@@ -54,6 +55,7 @@ STATUS: Mapping[type[MicronovaError], int] = {
     errors.TooLarge: 413,
     UnsupportedMedia: 415,
     RangeNotSatisfiable: 416,
+    TooManyRequests: 429,
     errors.NoValidHost: 500,
     errors.ConfigurationError: 500,
     errors.OperationFailed: 500,
@@ -110,6 +112,8 @@ class Faults:
     ) -> None:
         """Answer an error of the common tree, and keep it for middleware that records refusals."""
         req.context.error = error
+        if isinstance(error, TooManyRequests):
+            resp.set_header("Retry-After", str(error.details["seconds"]))
         status = self.statuses.get(type(error)) or status_of(error)
         if status == 500:
             self._on_unexpected(req, resp, error, _params)

@@ -96,6 +96,7 @@ _TYPES_OF_STATUS: Mapping[int, str] = {
     405: "HTTPMethodNotAllowed",
     409: "Conflict",
     413: "HTTPRequestEntityTooLarge",
+    429: "HTTPTooManyRequests",
     500: "HTTPInternalServerError",
     501: "HTTPNotImplemented",
     503: "ServiceUnavailable",

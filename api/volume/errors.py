@@ -30,9 +30,9 @@ FAULT_NAMES: Mapping[int, str] = {
 def _form(req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
     name = FAULT_NAMES.get(fault.status, "computeFault")
     body: dict[str, object] = {"code": fault.status, "message": fault.message}
-    if fault.status == 413:
-        body["retryAfter"] = "0"
-        resp.set_header("Retry-After", "0")
+    if fault.status in (413, 429):
+        body["retryAfter"] = resp.get_header("Retry-After") or "0"
+        resp.set_header("Retry-After", str(body["retryAfter"]))
     wsgi.send_json(resp, {name: body}, falcon.code_to_http_status(fault.status))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from common.log import escape_output
 from common.process.child import report
-from identity.layout import GRANTS, INTERFACES, PROJECTS, Job
+from identity.layout import GRANTS, INTERFACES, PROJECTS, SYSTEM_GRANTS, Job
 
 #: bcrypt's least cost, for the passwords that are made here: they are random, and stand in clear
 #: text beside the hashes, so that a higher one protects nothing and makes each login take 0.3 s.
@@ -107,15 +107,37 @@ def _create_users(job: Job, bootstrapper: Any) -> None:
     domain_id = bootstrapper.default_domain_id
     projects = {name: _ensure_project(name, domain_id) for name in PROJECTS}
     roles = {role["name"]: role["id"] for role in providers.role_api.list_roles()}
-    for user, grants in GRANTS.items():
-        user_id = _ensure_user(user, job.passwords[user], domain_id)
-        for project, role in grants:
+    for user, password in job.passwords.items():
+        user_id = _ensure_user(user, password, domain_id)
+        for project, role in GRANTS[user]:
             try:
                 providers.assignment_api.add_role_to_user_and_project(
-                    user_id=user_id, project_id=projects[project], role_id=roles[role]
+                    user_id=user_id,
+                    project_id=projects[project],
+                    role_id=_ensure_role(role, roles),
                 )
             except exception.Conflict:
                 continue  # granted by an earlier run
+        if user in SYSTEM_GRANTS:
+            _ensure_on_system(user_id, roles[SYSTEM_GRANTS[user]])
+
+
+def _ensure_on_system(user_id: str, role_id: str) -> None:
+    from keystone import exception
+
+    assignments = _providers().assignment_api
+    try:
+        assignments.check_system_grant_for_user(user_id, role_id)
+    except exception.RoleAssignmentNotFound:
+        assignments.create_system_grant_for_user(user_id, role_id)
+
+
+def _ensure_role(name: str, known: dict[str, str]) -> str:
+    """Return the ID of a role; a new one is added to ``known``."""
+    if name not in known:
+        role = {"id": uuid.uuid4().hex, "name": name}
+        known[name] = str(_providers().role_api.create_role(role["id"], role)["id"])
+    return known[name]
 
 
 def _ensure_project(name: str, domain_id: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from common.clients import direct
-from identity.layout import REGION
+from identity.layout import REGION, SYSTEM_GRANTS
 from identity.private_file import private_directory, write_private
 
 CLOUDS: Mapping[str, tuple[str, str]] = {
@@ -120,15 +120,15 @@ def openrc(
 def service_credentials(
     auth_url: str, passwords: Mapping[str, str], region: str = REGION, user: str = "micronova"
 ) -> dict[str, str]:
-    """Return keystoneauth1's login options of the services' user: {option: value}."""
+    """Return keystoneauth1's login options of a user of services: {option: value}."""
+    project = {"project_name": "service", "project_domain_name": _DOMAIN}
     return {
         "auth_type": "password",
         "auth_url": auth_url,
         "username": user,
         "password": passwords[user],
-        "project_name": "service",
         "user_domain_name": _DOMAIN,
-        "project_domain_name": _DOMAIN,
+        **({"system_scope": "all"} if user in SYSTEM_GRANTS else project),
         "region_name": region,
     }
 

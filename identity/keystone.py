@@ -19,7 +19,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 from common.process.child import Child, ChildFailed, python
 from identity import prepare as preparation
@@ -41,11 +41,20 @@ SERVICE_OPTIONS = (
         "public_url",
         help="Its URL in the catalog, for clients; default: by host and port.",
     ),
+    cfg.Opt(
+        "service_passwords",
+        type=types.Dict(),
+        default={},
+        secret=True,
+        help="Passwords of the users of separate services, such as micronova-api:…, without "
+        "commas: micronova-api, micronova-placement, micronova-conductor, micronova-scheduler, "
+        "micronova-compute. Others are made, and stored in secrets.json of state_dir.",
+    ),
     cfg.StrOpt(
         "service_password",
         secret=True,
-        help="Password of the services' user, micronova, the same as in their configuration; "
-        "default: a new one.",
+        help="Password of the user micronova, with the roles admin and service, that services may "
+        "share instead; not set: there is none.",
     ),
     cfg.URIOpt(
         "base_url",

@@ -17,8 +17,22 @@ GRANTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "demo": (("demo", "member"),),
     "demo-reader": (("demo", "reader"),),
     "micronova": (("service", "admin"), ("service", "service")),
+    "micronova-api": (),
+    "micronova-placement": (),
+    "micronova-conductor": (("service", "service"),),
+    "micronova-scheduler": (("service", "service"),),
+    "micronova-compute": (("service", "agent"), ("service", "agent@*")),
 }
 """{user: ((project, role), …)}. `admin` also has the admin role on the system."""
+
+SYSTEM_GRANTS: Mapping[str, str] = {"micronova-api": "reader", "micronova-placement": "reader"}
+"""{user: role on the system}, of those that check tokens, and whether projects exist."""
+
+PEOPLE = ("admin", "demo", "demo-reader")
+EMBEDDED = "micronova"
+"""The user of all services, where they are one process."""
+SEPARATE = tuple(user for user in GRANTS if user not in (*PEOPLE, EMBEDDED))
+"""The users of separate services, each with just the roles that it needs."""
 
 SERVICES: Mapping[str, tuple[str, str]] = {
     "compute": ("nova", "/compute/v2.1"),

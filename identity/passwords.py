@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from identity.layout import EMBEDDED, PEOPLE
 from identity.private_file import private_directory, write_private
 
-USERS = ("admin", "demo", "demo-reader", "micronova")
+USERS = (*PEOPLE, EMBEDDED)
 """The users of the embedded Keystone; `micronova` is the services' own."""
 
 _RANDOM_BYTES = 24
 
 
-def load_passwords(state_dir: Path, given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return {user name: password}, making and storing those that are missing.
+def load_passwords(
+    state_dir: Path, given: Mapping[str, str] | None = None, users: Sequence[str] = USERS
+) -> dict[str, str]:
+    """Return {user name: password} of users, making and storing those that are missing.
 
     `given` passwords win and are stored. Other content of the file is kept.
     Raises ValueError when the file exists and isn't what was written.
@@ -26,7 +29,7 @@ def load_passwords(state_dir: Path, given: Mapping[str, str] | None = None) -> d
     stored = content.get("passwords", {})
     passwords = {
         user: (given or {}).get(user) or stored.get(user) or secrets.token_urlsafe(_RANDOM_BYTES)
-        for user in USERS
+        for user in users
     }
     if passwords != stored:
         private_directory(state_dir)

@@ -9,10 +9,10 @@ from pathlib import Path
 from oslo_config import cfg
 
 from common import log
-from common.errors import Unavailable
+from common.errors import ConfigurationError, Unavailable
 from identity.clouds import project_id, write_client_files
 from identity.keystone import GROUP, SERVICE_GROUP, Keystone
-from identity.layout import catalog
+from identity.layout import EMBEDDED, GRANTS, PEOPLE, SEPARATE, catalog
 from identity.passwords import load_passwords
 from launcher import configuration
 from launcher.run import notify_systemd
@@ -60,8 +60,15 @@ def _keystone(conf: cfg.ConfigOpts) -> Keystone:
 
 def _start(conf: cfg.ConfigOpts, keystone: Keystone) -> None:
     options = conf[SERVICE_GROUP]
-    given = {"micronova": options.service_password} if options.service_password else {}
-    passwords = load_passwords(Path(options.state_dir), given)
+    given = dict(options.service_passwords)
+    if options.service_password:
+        given[EMBEDDED] = options.service_password
+    users = dict.fromkeys((*PEOPLE, *SEPARATE, *given))
+    if unknown := sorted(users.keys() - GRANTS.keys()):
+        raise ConfigurationError(
+            f"[{SERVICE_GROUP}] service_passwords: there is no user {unknown[0]}."
+        )
+    passwords = load_passwords(Path(options.state_dir), given, tuple(users))
     auth_url = f"{(options.public_url or keystone.auth_url).removesuffix('/v3')}/v3"
     placement = {"placement": options.placement_url}
     endpoints = catalog(auth_url, options.base_url, placement)

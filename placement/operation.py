@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 from common.context import RequestContext
 from common.errors import Invalid
+from placement import agents
 from placement.db import sequence
 from placement.db.engine import Database
 from placement.follower import Follower
@@ -82,6 +83,8 @@ class Call:
     query: Mapping[str, list[str]]
     read_body: Callable[[], bytes]
     query_string: str = ""
+    provider: str | None = None
+    """The UUID of the provider that the path names."""
     validate: Validator | None = field(default=None, repr=False)
 
     @property
@@ -135,7 +138,7 @@ class PlacementApi:
     body_before_policy = False
 
     def __init__(self, services: Services) -> None:
-        self._policy = services.policy
+        self._policy, self._database = services.policy, services.database
         self._limit = services.conf.placement.max_request_body_size
 
     def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> Call:
@@ -148,6 +151,7 @@ class PlacementApi:
             query={},
             read_body=lambda: bodies.read(req, self._limit),
             query_string=req.query_string,
+            provider=params.get("uuid"),
         )
 
     def check_request(
@@ -164,8 +168,10 @@ class PlacementApi:
             raise NotAcceptable(f"Only {JSON} is provided")
 
     def check(self, call: Call, rule: str, target: Target) -> None:
-        """Raise Forbidden unless the policy allows it."""
+        """Raise Forbidden unless the policy allows it; an agent's user writes its hosts only."""
         self._policy.check(call.context, rule, _NOBODY)
+        if agents.hosts_of(call.context) is not None:
+            self._database.read(lambda c: agents.check(call.context, rule, c, call.provider))
 
     def send(self, resp: falcon.Response, call: Call, result: Answer, status: int) -> None:
         """Send the answer, from 1.15 on with the time of the last change."""

@@ -31,7 +31,8 @@ _LOGIN = {
     "keystone_unreachable": "# [{}] auth_url = <URL of Keystone>",
 }
 TOKEN_CHECK = "keystone_authtoken"  # noqa: S105 - a section
-ROLES = frozenset({"admin", "service"})
+#: one of these, by which placement takes changes; an agent's for its hosts
+ROLES = frozenset({"admin", "service", "agent"})
 
 
 def keystone(conf: cfg.ConfigOpts) -> Iterator[Finding]:
@@ -45,19 +46,14 @@ def keystone(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     if problem is not None:
         yield problem
         return
-    lacks = sorted(ROLES - set(access.role_names))
-    if lacks:
+    if not ROLES & set(access.role_names):
         yield Finding(
             "role_missing",
             Level.BROKEN,
             "Keystone",
-            f"The user {access.username} has not the role {', '.join(lacks)} on its project.",
-            "Placement and the other services refuse its requests.",
-            tuple(
-                f"openstack role add --user {access.username} --project {access.project_name} "
-                f"{role}"
-                for role in lacks
-            ),
+            f"The user {access.username} has not the role service on its project.",
+            "Placement refuses its requests.",
+            (_role_line(access),),
         )
     yield from _catalog(session, {one["type"] for one in access.service_catalog.catalog})
 
@@ -79,18 +75,28 @@ def token_check(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     _, access, problem = _log_in(group, lambda: _session_of_the_check(conf))
     if problem is not None:
         yield problem
-    elif not ROLES & set(access.role_names):
+    elif not _may_check(access):
         yield Finding(
             "role_missing",
             Level.BROKEN,
             f"Keystone, [{group}]",
-            f"The user {access.username} has neither the role admin nor service on its project.",
+            f"The user {access.username} has neither the role service on its project nor the "
+            "role reader on the system.",
             "Keystone doesn't let it check tokens: the APIs refuse every request.",
-            (
-                f"openstack role add --user {access.username} --project {access.project_name} "
-                "service",
-            ),
+            (_role_line(access),),
         )
+
+
+def _may_check(access: Any) -> bool:
+    """Return whether Keystone lets a login check others' tokens."""
+    roles = set(access.role_names)
+    return bool({"admin", "service"} & roles or ("reader" in roles and access.system_scoped))
+
+
+def _role_line(access: Any) -> str:
+    if access.system_scoped:
+        return f"openstack role add --user {access.username} --system all reader"
+    return f"openstack role add --user {access.username} --project {access.project_name} service"
 
 
 def _session_of_the_check(conf: cfg.ConfigOpts) -> Session:

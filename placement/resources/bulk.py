@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from common.errors import Invalid
 from common.ids import is_uuid
+from placement import agents
 from placement.claim import RankedClaim
 from placement.db import bulk, memberships, usages
 from placement.errors import ConcurrentUpdate
@@ -32,7 +33,11 @@ class NewProviders:
 
         Those whose UUID or name is taken are left as they are.
         """
-        given = [_provider(call, one) for one in call.body()["resource_providers"]]
+        asked = call.body()["resource_providers"]
+        agents.check_names(
+            call.context, self.services.database, lambda c: [(one["name"], None) for one in asked]
+        )
+        given = [_provider(call, one) for one in asked]
         try:
             created = self.services.database.write(lambda c: bulk.create(c, given))
         except IntegrityError as error:

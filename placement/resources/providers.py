@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import uuid as uuids
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from common import ids
 from common.errors import Invalid, MicronovaError
-from placement import matching, queries
+from placement import agents, matching, queries
 from placement.db import moves, providers, removals
 from placement.db.engine import Database
 from placement.db.providers import ProviderRow
@@ -50,6 +51,14 @@ def view(call: Call, provider: ProviderRow) -> dict[str, Any]:
         shown["parent_provider_uuid"] = provider.parent_uuid
         shown["root_provider_uuid"] = provider.root_uuid
     return shown
+
+
+def _renamed(
+    connection: Connection, uuid: str, body: Mapping[str, Any]
+) -> Iterator[tuple[str, str | None]]:
+    """Yield the name and the parent that a provider is to have."""
+    parent = providers.find(connection, uuid).parent_uuid
+    yield body["name"], body.get("parent_provider_uuid", parent)
 
 
 def require_provider_first(database: Database, uuid: str, read: Callable[[], T]) -> T:
@@ -104,6 +113,7 @@ class ResourceProviders:
         try:
             if not name:
                 raise Invalid("Object action create failed because: name is required")
+            agents.check_names(call.context, self.services.database, lambda c: [(name, parent)])
             made = providers.add(self.services.database, uuid, name, parent)
         except IntegrityError as error:
             raise self.services.database.read(
@@ -135,6 +145,7 @@ class ResourceProvider:
         """Rename a provider or change its parent."""
         self.services.database.read(lambda c: providers.find(c, uuid))
         body = call.body()
+        agents.check_names(call.context, self.services.database, lambda c: _renamed(c, uuid, body))
         try:
             changed = self.services.database.write(
                 lambda connection: moves.update(

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import json
 
-from identity.layout import GRANTS, PROJECTS, Job, catalog
+from identity.layout import GRANTS, PROJECTS, SEPARATE, SYSTEM_GRANTS, Job, catalog
 from identity.passwords import USERS
 
 
 def test_grants_name_known_users_and_projects() -> None:
-    assert set(GRANTS) == set(USERS)
+    assert set(GRANTS) == {*USERS, *SEPARATE}
+    assert set(SYSTEM_GRANTS) <= set(SEPARATE)
     assert {project for grants in GRANTS.values() for project, _ in grants} <= set(PROJECTS)
 
 

@@ -61,4 +61,4 @@ def test_every_operation_but_the_version_document_has_a_rule() -> None:
 def test_rules_keep_their_names() -> None:
     names = {rule.name for rule in list_rules()}
     assert {"placement:allocations:update", "placement:reshaper:reshape"} <= names
-    assert len(names) == 43
+    assert len(names) == 44

@@ -30,6 +30,10 @@ OPTIONS = [
         "serve the dashboard. Without them an SQLite file in state_dir does, which all workers "
         "of one host share. A session that memcached evicts ends.",
     ),
+    cfg.StrOpt(
+        "memcached_ca_file",
+        help="CA certificates (PEM) of memcached_servers, which are connected to by TLS then.",
+    ),
     cfg.IntOpt(
         "idle_minutes",
         default=30,

@@ -1,6 +1,8 @@
-"""The API's own role on PostgreSQL: it may read the cloud database and nothing else."""
+"""Roles of services on PostgreSQL: the APIs' only reads; others read and write rows."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
@@ -15,29 +17,42 @@ def grant_reader(url: str, role: str) -> None:
     `url` is the owner's; the role must exist. All its other rights on these tables are revoked.
     Raises ConfigurationError when the database isn't PostgreSQL, or refuses.
     """
+    _grant(url, role, "SELECT", sequences=False)
+
+
+def grant_writer(url: str, role: str) -> None:
+    """Let `role` read, insert, change and delete rows, and not change tables; as above."""
+    _grant(url, role, "SELECT, INSERT, UPDATE, DELETE", sequences=True)
+
+
+def _grant(url: str, role: str, rights: str, *, sequences: bool) -> None:
     if make_url(url).get_backend_name() != "postgresql":
         raise ConfigurationError("A role that only reads is a matter of PostgreSQL.")
-    writer = engine.writer(url, pool_size=1)
+    owner = engine.writer(url, pool_size=1)
     try:
-        with writer.begin() as connection:
-            for statement in _statements(connection, role):
+        with owner.begin() as connection:
+            for statement in _statements(connection, role, rights, sequences=sequences):
                 connection.exec_driver_sql(statement)
     except sa.exc.DBAPIError as error:
         reason = str(error.orig).strip().partition("\n")[0]
-        raise ConfigurationError(f"{role} can't be made a reader: {reason}") from error
+        kind = "writer" if sequences else "reader"
+        raise ConfigurationError(f"{role} can't be made a {kind}: {reason}") from error
     finally:
-        writer.dispose()
+        owner.dispose()
 
 
-def _statements(connection: sa.Connection, role: str) -> tuple[str, ...]:
+def _statements(
+    connection: sa.Connection, role: str, rights: str, *, sequences: bool
+) -> Iterator[str]:
     quote = connection.dialect.identifier_preparer.quote_identifier
     name = quote(role)
     schema = quote(connection.exec_driver_sql("SELECT current_schema()").scalar_one())
-    return (
-        f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {name}",
-        f"REVOKE ALL ON ALL SEQUENCES IN SCHEMA {schema} FROM {name}",
-        f"REVOKE CREATE ON SCHEMA {schema} FROM {name}",
-        f"GRANT USAGE ON SCHEMA {schema} TO {name}",
-        f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {name}",
-        f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT SELECT ON TABLES TO {name}",
-    )
+    yield f"REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {name}"
+    yield f"REVOKE ALL ON ALL SEQUENCES IN SCHEMA {schema} FROM {name}"
+    yield f"REVOKE CREATE ON SCHEMA {schema} FROM {name}"
+    yield f"GRANT USAGE ON SCHEMA {schema} TO {name}"
+    yield f"GRANT {rights} ON ALL TABLES IN SCHEMA {schema} TO {name}"
+    yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT {rights} ON TABLES TO {name}"
+    if sequences:
+        yield f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {name}"
+        yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT USAGE ON SEQUENCES TO {name}"

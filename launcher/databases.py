@@ -8,6 +8,13 @@ from oslo_config import cfg
 
 from common.errors import ConfigurationError
 
+ROLES: Mapping[str, tuple[str, bool]] = {
+    "reader-role": ("cloud", False),
+    "writer-role": ("cloud", True),
+    "placement-role": ("placement", True),
+}
+"""{option: (database, whether the role may write)}"""
+
 
 def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     """Return {database: URL with write access}, those that are configured."""
@@ -38,17 +45,20 @@ def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement"
     return list(found)
 
 
-def grant_reader(conf: cfg.ConfigOpts, role: str) -> None:
-    """Let a PostgreSQL role read the cloud database.
+def grant(conf: cfg.ConfigOpts, option: str, role: str) -> str:
+    """Give a PostgreSQL role what an option of `ROLES` is for; return what it may do.
 
-    Raises ConfigurationError when no cloud database is configured.
+    Raises ConfigurationError when that database isn't configured.
     """
     import db.roles
 
-    url = urls(conf).get("cloud")
+    database, writes = ROLES[option]
+    url = urls(conf).get(database)
     if url is None:
-        raise ConfigurationError("--reader-role needs [database] connection.")
-    db.roles.grant_reader(url, role)
+        group = "database" if database == "cloud" else "placement_database"
+        raise ConfigurationError(f"--{option} needs [{group}] connection.")
+    (db.roles.grant_writer if writes else db.roles.grant_reader)(url, role)
+    return f"{'read and write' if writes else 'read'} the {database} database"
 
 
 def check(

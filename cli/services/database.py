@@ -40,6 +40,16 @@ class UpgradeDatabases(Command):
             metavar="<role>",
             help="Let this PostgreSQL role read the cloud database: the API's own",
         ),
+        argument(
+            "--writer-role",
+            metavar="<role>",
+            help="Let this PostgreSQL role read and write the cloud database: the conductors'",
+        ),
+        argument(
+            "--placement-role",
+            metavar="<role>",
+            help="Let this PostgreSQL role read and write the placement database: placement's",
+        ),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -50,9 +60,10 @@ class UpgradeDatabases(Command):
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
         for name in databases.upgrade(conf, wanted):
             self.say(f"The {name} database is up to date.")
-        if parsed_args.reader_role:
-            databases.grant_reader(conf, parsed_args.reader_role)
-            self.say(f"{parsed_args.reader_role} may read the cloud database.")
+        for option in databases.ROLES:
+            role = getattr(parsed_args, option.replace("-", "_"))
+            if role:
+                self.say(f"{role} may {databases.grant(conf, option, role)}.")
 
 
 class CheckDatabases(Command):

@@ -25,7 +25,7 @@ def sessions(options: cfg.ConfigOpts.GroupAttr) -> Sessions:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key = _key(folder / "session.key")
         store: Store = (
-            MemcachedStore(options.memcached_servers)
+            MemcachedStore(options.memcached_servers, options.memcached_ca_file)
             if options.memcached_servers
             else SqliteStore(folder / "sessions.sqlite")
         )

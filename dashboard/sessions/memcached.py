@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,11 +17,21 @@ _COUNTER = f"{_PREFIX}count-"
 _SECONDS = 3.0
 
 
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise ConfigurationError(f"[dashboard] memcached_ca_file {ca_file}: {error}") from error
+
+
 class MemcachedStore:
     """One or several memcached servers."""
 
-    def __init__(self, servers: Sequence[str]) -> None:
-        """Raises ConfigurationError where the client's package is missing."""
+    def __init__(self, servers: Sequence[str], ca_file: str | None = None) -> None:
+        """With ``ca_file`` by TLS, with certificates of that authority.
+
+        Raises ConfigurationError where the client's package is missing, or that file.
+        """
         try:
             from pymemcache.client.hash import HashClient
         except ImportError as error:
@@ -29,7 +40,11 @@ class MemcachedStore:
                 "(micronova[memcached])."
             ) from error
         self._client: HashClient = HashClient(
-            list(servers), connect_timeout=_SECONDS, timeout=_SECONDS, use_pooling=True
+            list(servers),
+            connect_timeout=_SECONDS,
+            timeout=_SECONDS,
+            use_pooling=True,
+            tls_context=None if ca_file is None else _trusting(ca_file),
         )
 
     def get(self, key: str, now: float) -> bytes | None:

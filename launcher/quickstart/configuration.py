@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from common.rpc import senders
 from identity.clouds import service_credentials
+from identity.layout import SEPARATE
 from launcher.embedded.settings import FLAVORS, render
 from launcher.quickstart import bus, certificates, databases
 from launcher.quickstart.machine import SHARED_MODE, Machine, Ports
@@ -19,8 +21,10 @@ _HEAD = "# Written by `micronova quickstart`; the next run replaces changes."
 
 
 NAMES = (
-    *("micronova.conf", "conductor.conf", "api.conf", "placement.conf", "console.conf"),
+    *("micronova.conf", "conductor.conf", "scheduler.conf", "agents.conf", "api.conf"),
+    *("placement.conf", "console.conf"),
     *("dashboard.conf", "identity.conf", "public.env", "placement.env", "dashboard.env"),
+    *("scheduler.env", "compute.env"),
 )
 """The files that are written."""
 
@@ -30,7 +34,7 @@ def texts(memory: Memory) -> dict[str, str]:
     machine = memory.machine
     ports, state = machine.ports, machine.state
     auth_url = f"{machine.url(ports.identity)}/v3"
-    login = service_credentials(auth_url, {"micronova": memory.password("service")})
+    logins = {user: _login(memory, user, auth_url) for user in SEPARATE}
     console = f"{machine.host}:{ports.console}"
     urls = {
         "novnc_url": f"https://{console}/vnc_auto.html",
@@ -41,23 +45,38 @@ def texts(memory: Memory) -> dict[str, str]:
     metrics: Sections = {} if ports == Ports() else {"metrics": {"port": "0"}}
     files: dict[str, Sections] = {
         "micronova.conf": {
-            "DEFAULT": {"transport_url": bus.url(memory)},
             "keystone_authtoken": {
-                **login,
                 "www_authenticate_uri": auth_url,
                 "service_token_roles": "service",
                 "service_token_roles_required": "true",
             },
-            "placement": {**login, "valid_interfaces": "internal,public"},
+            "placement": {"valid_interfaces": "internal,public"},
             "console": urls,
-            "compute": {"console_ca_file": str(machine.folder / certificates.AUTHORITY)},
             **metrics,
         },
         "conductor.conf": {
+            **_bus(memory, senders.CONDUCTOR),
+            "placement": logins["micronova-conductor"],
             "database": {"connection": databases.url(memory, "micronova", "micronova")},
             "seed": {"flavors": ",".join(FLAVORS)},
         },
+        "scheduler.conf": {
+            **_bus(memory, senders.SCHEDULER),
+            "placement": logins["micronova-scheduler"],
+        },
+        "agents.conf": {
+            **_bus(memory, senders.COMPUTE),
+            "placement": logins["micronova-compute"],
+            "compute": {
+                "worker": bus.worker(memory),
+                "console_ca_file": str(machine.folder / certificates.AUTHORITY),
+            },
+        },
         "api.conf": {
+            **_bus(memory, senders.API),
+            "keystone_authtoken": logins["micronova-api"],
+            # to ask whether projects exist
+            "placement": logins["micronova-api"],
             "database": {
                 "reader_connection": databases.url(memory, databases.READER, "micronova")
             },
@@ -67,9 +86,11 @@ def texts(memory: Memory) -> dict[str, str]:
             },
         },
         "placement.conf": {
+            "keystone_authtoken": logins["micronova-placement"],
             "placement_database": {"connection": databases.url(memory, "placement", "placement")},
         },
         "console.conf": {
+            **_bus(memory, senders.CONSOLE),
             "console": {
                 **urls,
                 "host": machine.address,
@@ -89,11 +110,23 @@ def texts(memory: Memory) -> dict[str, str]:
                 "port": str(ports.identity),
                 "base_url": machine.url(ports.public),
                 "placement_url": machine.url(ports.placement),
-                "service_password": memory.password("service"),
+                "service_passwords": ",".join(
+                    f"{user}:{memory.password(user)}" for user in SEPARATE
+                ),
             }
         },
     }
     return {name: render(sections, _HEAD) for name, sections in files.items()} | _settings(machine)
+
+
+def _login(memory: Memory, user: str, auth_url: str) -> dict[str, str]:
+    login = service_credentials(auth_url, {user: memory.password(user)}, user=user)
+    # The doctor reads all files: another login's scope would remain.
+    return {"system_scope": "", **login}
+
+
+def _bus(memory: Memory, role: str) -> Sections:
+    return {"DEFAULT": {"transport_url": bus.url(memory, role)}}
 
 
 def _settings(machine: Machine) -> dict[str, str]:
@@ -105,6 +138,9 @@ def _settings(machine: Machine) -> dict[str, str]:
         f"MICRONOVA_BIND={machine.host}:{port}\n"
         for name, file, port in bound
     }
+    for name, files in (("scheduler", ("scheduler",)), ("compute", ("agents", "compute"))):
+        read = ":".join(f"{folder}/{file}.conf" for file in ("micronova", *files))
+        found[f"{name}.env"] = f"MICRONOVA_CONFIG={read}\n"
     return found | {"dashboard.env": f"MICRONOVA_BIND={machine.host}:{ports.dashboard}\n"}
 
 
@@ -120,5 +156,6 @@ def write(memory: Memory) -> list[str]:
 
 def of_the_doctor(machine: Machine) -> list[str]:
     """Return the files of all services, whose settings don't contradict each other."""
-    names = ("micronova.conf", "conductor.conf", "api.conf", "placement.conf", CLUSTERS)
+    # Of the last one are the logins that the doctor uses.
+    names = ("micronova.conf", "api.conf", "placement.conf", CLUSTERS, "conductor.conf")
     return [str(machine.folder / name) for name in names]

@@ -51,7 +51,7 @@ def plan(memory: Memory, manager: str) -> Iterator[str]:
     yield f"PostgreSQL: databases {', '.join(databases.DATABASES)}; roles " + ", ".join(
         databases.ROLES
     )
-    yield "RabbitMQ: " + ("the given user" if machine.rabbitmq else f"user {bus.USER}")
+    yield "RabbitMQ: " + ("the given user" if machine.rabbitmq else "a user for each service")
     yield f"Configuration, passwords and a certificate in {machine.folder}"
     yield f"Keystone, image uploads and sessions in {machine.state}"
     how = {"none": "nobody here: commands are printed"}.get(manager, manager)
@@ -79,7 +79,7 @@ def make(memory: Memory, manager: str, say: Say) -> list[str]:
     say("tables")
     conf = options.load(configuration.of_the_doctor(machine))
     schemas.upgrade(conf)
-    schemas.grant_reader(conf, databases.READER)
+    schemas.grant(conf, "reader-role", databases.READER)
     say(f"services, by {manager}" if manager != "none" else "commands")
     return processes.start(memory, manager, changed)
 

@@ -75,6 +75,26 @@ def test_a_reader_role_reads_and_never_writes(postgres_url: str, role: str) -> N
     reader.dispose()
 
 
+def test_a_writer_role_changes_rows_and_no_table(postgres_url: str, role: str) -> None:
+    migrate.upgrade(postgres_url)
+    for _ in range(2):
+        roles.grant_writer(postgres_url, role)
+    writer = as_role(postgres_url, role)
+    insert(writer)
+    with writer.connect() as connection:
+        assert len(connection.execute(quota_limits.select()).all()) == 1
+        for statement in (
+            "DROP TABLE quota_limits",
+            "ALTER TABLE quota_limits ADD COLUMN more integer",
+            "TRUNCATE quota_limits",
+            "CREATE TABLE own (id int)",
+        ):
+            connection.rollback()
+            with pytest.raises(sa.exc.ProgrammingError, match=r"permission denied|must be owner"):
+                connection.exec_driver_sql(statement)
+    writer.dispose()
+
+
 def test_a_role_that_is_not_there_is_reported(postgres_url: str) -> None:
     with pytest.raises(ConfigurationError, match="nobody_here"):
         roles.grant_reader(postgres_url, "nobody_here")

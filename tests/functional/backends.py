@@ -11,9 +11,11 @@ import contextlib
 import dataclasses
 import functools
 import glob
+import json
 import os
 import pwd
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -23,10 +25,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from common.process.child import die_with_parent
+
+if TYPE_CHECKING:
+    from launcher.bus_users import BusUser
 
 START_SECONDS = 90
 #: the range that the kernel chooses ports from
@@ -197,8 +203,26 @@ def private_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@dataclasses.dataclass(frozen=True)
+class Tls:
+    """The files of a server that takes connections by TLS alone."""
+
+    certificate: str
+    key: str
+    ca: str
+    printed: str = ""
+    """RabbitMQ's configuration as documented."""
+
+    def listener(self, port: int) -> str:
+        """Return RabbitMQ's configuration with these files, at a port of 127.0.0.1."""
+        text = self.printed.replace("= 5671", f"= 127.0.0.1:{port}")
+        for name, file in (("ca.pem", self.ca), ("server.pem", self.certificate)):
+            text = text.replace(f"/etc/rabbitmq/{name}", file)
+        return text.replace("/etc/rabbitmq/server.key", self.key)
+
+
 @contextlib.contextmanager
-def memcached() -> Iterator[str]:
+def memcached(tls: Tls | None = None) -> Iterator[str]:
     """Run memcached; gives host:port."""
     require(MEMCACHED)
     assert MEMCACHED is not None
@@ -207,6 +231,8 @@ def memcached() -> Iterator[str]:
     with private_folder() as folder:
         log = folder / "memcached.log"
         command = [MEMCACHED, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "16"]
+        if tls is not None:
+            command += ["-Z", "-o", f"ssl_chain_cert={tls.certificate},ssl_key={tls.key}"]
         with running(command, who, log) as process:
             wait_until("memcached", lambda: listens(port), process, log)
             yield f"127.0.0.1:{port}"
@@ -302,8 +328,9 @@ class Broker:
         log: Path,
         run: Callable[[], contextlib.AbstractContextManager[int]],
         control: Callable[[Sequence[str]], str],
+        environment: Mapping[str, str],
     ) -> None:
-        self.url = url
+        self.url, self._environment = url, environment
         self.pid = 0
         self._log, self._run, self._control = log, run, control
         self._running = contextlib.ExitStack()
@@ -320,6 +347,42 @@ class Broker:
         """Run `rabbitmqctl` with these arguments; return what it prints."""
         return self._control(words)
 
+    def program(self, folder: Path) -> Path:
+        """Write a program `rabbitmqctl` of this broker into a folder; return its path."""
+        who = account("rabbitmq").name
+        variables = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **self._environment}
+        words = [*(["runuser", "-u", who, "--"] if who else []), "env", "-i"]
+        words += [*(f"{name}={value}" for name, value in variables.items()), str(RABBITMQCTL)]
+        made = folder / "rabbitmqctl"
+        made.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
+        made.chmod(0o755)
+        return made
+
+    def add_users(self, users: Sequence[BusUser]) -> dict[str, str]:
+        """Make users with their rights, all at once; return {user: its transport URL}."""
+        passwords = {user.name: secrets.token_hex(12) for user in users}
+        content: dict[str, list[Mapping[str, object]]] = {
+            "users": [
+                {"name": name, "password": password, "tags": []}
+                for name, password in passwords.items()
+            ],
+            "permissions": [],
+            "topic_permissions": [],
+        }
+        for user in users:
+            made, whose = user.permissions, {"user": user.name, "vhost": user.vhost}
+            rights = {"configure": made.configure, "write": made.write, "read": made.read}
+            content["permissions"].append(whose | rights)
+            for exchange, (write, read) in made.topics.items():
+                on = {"exchange": exchange, "write": write, "read": read}
+                content["topic_permissions"].append(whose | on)
+        file = self._log.parent / "definitions.json"
+        file.write_text(json.dumps(content), encoding="utf-8")
+        file.chmod(0o644)
+        self.control(["import_definitions", str(file)])
+        host = self.url.rpartition("@")[2]
+        return {name: f"rabbit://{name}:{word}@{host}" for name, word in passwords.items()}
+
     def tail(self, characters: int = 4000) -> str:
         """The end of what it has logged: why a connection was closed, for one."""
         return self._log.read_text(errors="replace")[-characters:]
@@ -333,7 +396,7 @@ def rabbitmq() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def broker(user: str = "micronova") -> Iterator[Broker]:
+def broker(user: str = "micronova", tls: Tls | None = None) -> Iterator[Broker]:
     """Run RabbitMQ with an epmd of its own, and with one user."""
     require(RABBITMQ, EPMD)
     assert RABBITMQ is not None
@@ -344,8 +407,11 @@ def broker(user: str = "micronova") -> Iterator[Broker]:
     with private_folder() as folder:
         home, log = who.own(folder / "home"), folder / "rabbitmq.log"
         config = folder / "rabbitmq.conf"
+        listener = f"listeners.tcp.1 = 127.0.0.1:{port}\n"
+        if tls is not None:
+            listener = tls.listener(port)
         config.write_text(
-            f"listeners.tcp.1 = 127.0.0.1:{port}\n"
+            f"{listener}"
             f"default_user = {user}\ndefault_pass = {password}\n"
             "vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n"
         )
@@ -394,7 +460,7 @@ def broker(user: str = "micronova") -> Iterator[Broker]:
                 return str(done.stdout)
 
             url = f"rabbit://{user}:{password}@127.0.0.1:{port}/"
-            made = Broker(url, log, run, control)
+            made = Broker(url, log, run, control, environment)
             stack.callback(made.stop)
             made.start()
             yield made

@@ -37,6 +37,10 @@ from tests.fixtures.deployment_page import (
     CONSOLE,
     FILES,
     HEADERS,
+    LEAST,
+    LEAST_COMMANDS,
+    LEAST_SQL,
+    LEAST_USERS,
     SQL,
     WITH_CONSOLE_URLS,
     WORKER,
@@ -63,6 +67,8 @@ class Deployment:
     places: Mapping[str, str]
     ports: Mapping[str, int]
     systemd: Systemd = field(init=False)
+    users: bool = False
+    """Whether each service has users of its own, as the page's section on privileges says."""
 
     def __post_init__(self) -> None:
         logs = self.folder / "log"
@@ -105,7 +111,8 @@ class Deployment:
 
     def configure(self) -> None:
         """Write the files of /etc/micronova, and what they name."""
-        for name, blocks in FILES.items():
+        files = {**FILES, **LEAST} if self.users else FILES
+        for name, blocks in files.items():
             text = "\n".join(self.printed(one) for one in blocks)
             if name in WITH_CONSOLE_URLS:
                 text += "\n" + _urls(self.printed(CONSOLE))
@@ -128,16 +135,26 @@ class Deployment:
 
     def make_databases(self) -> None:
         """Run the page's statements as PostgreSQL's superuser, and make the tables."""
-        statements = self.printed(SQL).split(";")
-        self.postgres.execute(*(one for one in statements if one.strip()))
+        for which in (SQL, LEAST_SQL) if self.users else (SQL,):
+            statements = self.printed(which).split(";")
+            self.postgres.execute(*(one for one in statements if one.strip()))
+        if self.users:
+            self.shell(self.printed(LEAST_COMMANDS["databases"]), self.configuration)
+            return
         self.commands("databases", cwd=self.configuration)
 
     def make_bus_user(self) -> None:
         """Run the page's commands of RabbitMQ."""
-        for line in self.lines("bus"):
+        if self.users:
+            said = self.shell(self.printed(LEAST_COMMANDS["bus"]), self.configuration)
+            lines, password = said.splitlines(), self.places["add_user micronova …"].split()[-1]
+        else:
+            lines, password = self.lines("bus"), ""
+        for line in lines:
             program, *words = shlex.split(line)
             assert program == "rabbitmqctl"
-            self.broker.control(words)
+            asked = [password] if self.users and words[0] == "add_user" else []
+            self.broker.control([*words, *asked])
 
     def register(self) -> None:
         """Make user, roles and catalog in Keystone as docs/identity.md prints it."""
@@ -148,6 +165,8 @@ class Deployment:
         for kind, (name, _) in SERVICES.items():
             _run_openstack(["service", "create", "--name", name, kind], environment)
         text = self.placed(block(*CATALOG))
+        if self.users:
+            text += self.placed(block(*LEAST_USERS))
         # bash expands what is printed; the program is then run without a start for each
         shown = f"openstack() {{ printf '%s\\0' \"$@\"; echo; }}\n{text}"
         done = subprocess.run(
@@ -223,7 +242,7 @@ def extras() -> list[str]:
 
 
 @contextlib.contextmanager
-def machine(folder: Path) -> Iterator[Deployment]:
+def machine(folder: Path, *, users: bool = False) -> Iterator[Deployment]:
     """Run what the page takes for granted, and give the machine, with nothing of ours on it yet;
     the services that are started end with it."""
     backends.require(
@@ -242,7 +261,7 @@ def machine(folder: Path) -> Iterator[Deployment]:
             **deployment_places.services(folder, ports, keystone.auth_url, node, caches),
             **deployment_places.logins(postgres, broker),
         }
-        made = Deployment(folder, postgres, broker, keystone, places, ports)
+        made = Deployment(folder, postgres, broker, keystone, places, ports, users=users)
         stack.callback(made.systemd.stop_all)
         yield made
 

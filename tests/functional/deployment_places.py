@@ -62,7 +62,13 @@ def logins(postgres: Postgres, broker: Broker) -> dict[str, str]:
     }
     for printed in ("mq1", "mq2", "mq3"):
         found[f"micronova:…@{printed}:5672"] = f"micronova:{bus}@{host}"
-    for role in ("micronova", "micronova_api", "placement"):
+        for user in ("conductor", "scheduler", "compute-agents-1", "console", "api"):
+            mine = f"micronova-{user}"
+            found[f"{mine}:…@{printed}:5672"] = f"{mine}:{bus}@{host}"
+    for role in (
+        *("micronova", "micronova_api", "placement"),
+        *("micronova_conductor", "micronova_placement"),
+    ):
         password = secrets.token_hex(12)
         made = f"CREATE ROLE {role} LOGIN PASSWORD"
         found[f"{made} '…'"] = f"{made} '{password}'"

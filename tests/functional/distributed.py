@@ -15,24 +15,31 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import openstack.config
 import openstack.connection
 import requests
 
 from cli import leftovers
+from common import config
 from common.process.child import READY_FD, ROOT, Child, python
+from common.rpc import senders
 from identity.clouds import project_id, service_credentials, write_client_files
 from identity.keystone import Keystone
-from identity.layout import REGION, Endpoint, identity_at
+from identity.layout import PEOPLE, REGION, SEPARATE, Endpoint, identity_at
 from identity.passwords import load_passwords
 from identity.private_file import write_private
+from launcher import bus_users as bus_users_of
+from launcher import configuration
 from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.fixtures import null
 from tests.functional import backends
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
+
+Login: TypeAlias = dict[str, str]
+"""Login options of one user."""
 
 NODES = ("pve1", "pve2", "pve3")
 START_SECONDS = 90
@@ -147,6 +154,7 @@ def distributed_cloud(
     clocks: Mapping[str, Path] | None = None,
     second_api: bool = False,
     compact: bool = False,
+    bus_users: bool = True,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
@@ -154,7 +162,8 @@ def distributed_cloud(
     simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
     has the clock that its file says: see `backends.moved_clock`. With `second_api` another process
     like `compute` is named `SECOND_API`. `compact` is the layout with the fewest processes: one
-    serves every API, placement too, and conductors have schedulers of their own.
+    serves every API, placement too, and conductors have schedulers of their own. Each service has
+    a user of its own on the bus, unless `bus_users` is False.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -173,11 +182,16 @@ def distributed_cloud(
         identity = stack.enter_context(_keystone(folder, layout))
         simulator = None if null_hosts else stack.enter_context(simulated(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
-        common = _common(folder, identity, layout, databases, bus, cache)
+        common = _common(folder, identity["micronova-api"], layout, databases, bus, cache)
+        buses = _buses(broker, agents, layout) if bus_users else {}
+        agents_users = _agents_users(folder, identity["micronova-compute"], agents)
+        logins = {**identity, **dict(agents_users)}
         names = (*apis, *layout.replicas, *(f"compute-{agent}" for agent in agents))
         metrics = {name: backends.free_port() for name in names}
         cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
-        for name, command, environment in _commands(folder, common, agents, layout, metrics):
+        for name, command, environment in _commands(
+            folder, common, agents, layout, metrics, buses, logins
+        ):
             of_clock = backends.moved_clock(clocks[name]) if clocks and name in clocks else {}
             cloud.children[name] = Child(
                 name,
@@ -204,31 +218,42 @@ class Databases:
     """SQLAlchemy URLs."""
 
     cloud: str
+    """The owner's, as is `placement_owner`; only upgrades use them."""
+    writer: str
     reader: str
+    placement_owner: str
     placement: str
+
+
+_ROLES = (
+    *("micronova", "micronova_conductor", "micronova_api"),
+    *("placement", "micronova_placement"),
+)
 
 
 def make_databases(postgres: backends.Postgres) -> Databases:
     """Make both databases, their owners, and a role that may read the cloud database."""
-    words = {name: secrets.token_hex(12) for name in ("micronova", "micronova_api", "placement")}
+    words = {name: secrets.token_hex(12) for name in _ROLES}
     postgres.execute(*(f"CREATE ROLE {n} LOGIN PASSWORD '{word}'" for n, word in words.items()))
     postgres.execute(
         "CREATE DATABASE micronova OWNER micronova", "CREATE DATABASE placement OWNER placement"
     )
     return Databases(
         cloud=postgres.url("micronova", "micronova", words["micronova"]),
+        writer=postgres.url("micronova", "micronova_conductor", words["micronova_conductor"]),
         reader=postgres.url("micronova", "micronova_api", words["micronova_api"]),
-        placement=postgres.url("placement", "placement", words["placement"]),
+        placement_owner=postgres.url("placement", "placement", words["placement"]),
+        placement=postgres.url("placement", "micronova_placement", words["micronova_placement"]),
     )
 
 
 @contextlib.contextmanager
-def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, str]]:
-    """Run Keystone with the APIs in its catalog; gives the services' login options."""
+def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, Login]]:
+    """Run Keystone with the APIs in its catalog; gives the services' logins, by their users."""
     server = Keystone(folder, port=0)
     server.listen()
     try:
-        passwords = load_passwords(folder)
+        passwords = load_passwords(folder, users=(*PEOPLE, *SEPARATE))
         endpoints = [identity_at(server.auth_url)]
         endpoints += [Endpoint(kind, name, layout.url(kind)) for kind, (name, _) in _TYPES.items()]
         server.prepare(endpoints, passwords, lambda step: None)
@@ -240,7 +265,9 @@ def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, str]]:
             passwords,
             project_id(server.auth_url, passwords),
         )
-        yield service_credentials(server.auth_url, passwords)
+        yield {
+            user: service_credentials(server.auth_url, passwords, user=user) for user in SEPARATE
+        }
     finally:
         server.stop()
 
@@ -273,14 +300,12 @@ def _common(
     shared: Sections = {
         "DEFAULT": {"transport_url": bus},
         "keystone_authtoken": {
-            **credentials,
             "www_authenticate_uri": credentials["auth_url"],
             "memcached_servers": cache,
             "service_token_roles": "service",
             "service_token_roles_required": "true",
         },
         "placement": {
-            **credentials,
             "region_name": REGION,
             "endpoint_override": layout.url("placement"),
         },
@@ -291,15 +316,22 @@ def _common(
     owners: dict[str, Sections] = {
         "conductor": {
             "conductor": {"own_scheduler": str(layout.compact)},
-            "database": {"connection": databases.cloud},
+            "database": {"connection": databases.writer},
             "networks": {"subnets": "vmbr0=10.20.0.0/16,vmbr1=10.21.0.0/16"},
             "seed": {"flavors": ",".join(FLAVORS)},
         },
-        "api": {"database": {"reader_connection": databases.reader}},
+        "api": {
+            "database": {"reader_connection": databases.reader},
+            "audit_log": {"file": str(folder / "audit.log")},
+        },
         "placement": {"placement_database": {"connection": databases.placement}},
     }
     if layout.compact:
         owners["api"] |= owners["placement"]
+    owners["owners"] = {
+        "database": {"connection": databases.cloud},
+        "placement_database": {"connection": databases.placement_owner},
+    }
     for name, sections in owners.items():
         write_private(folder / f"{name}.conf", render(sections))
     return path
@@ -311,9 +343,18 @@ def _commands(
     agents: Mapping[str, Sections],
     layout: _Layout,
     metrics: Mapping[str, int],
+    buses: Mapping[str, str],
+    logins: Mapping[str, Login],
 ) -> Iterator[tuple[str, list[str], dict[str, str]]]:
     """Yield name, command and environment of every process of ours."""
-    answering = {name: {"metrics": {"port": str(port)}} for name, port in metrics.items()}
+    answering: dict[str, Sections] = {
+        name: {
+            "metrics": {"port": str(port)},
+            **_bus(buses, name, agents),
+            **_login(logins, name),
+        }
+        for name, port in metrics.items()
+    }
     for name, served in layout.apis.items():
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
         port = folder / f"{name}-metrics.conf"
@@ -334,6 +375,63 @@ def _commands(
         own = folder / f"compute-{agent}.conf"
         write_private(own, render({**sections, **answering[f"compute-{agent}"]}))
         yield f"compute-{agent}", _service("compute", common, own), {}
+
+
+def _buses(
+    broker: backends.Broker, agents: Mapping[str, Sections], layout: _Layout
+) -> dict[str, str]:
+    """Make a user of the bus for each service; return {user: URL}."""
+    conf = config.load([*configuration.registers()])
+    conf.set_override("transport_url", broker.url)
+    conf.set_override("own_scheduler", layout.compact, group="conductor")
+    workers = [agent["compute"]["worker"] for agent in agents.values()]
+    return broker.add_users(bus_users_of.users(conf, workers))
+
+
+def _bus(buses: Mapping[str, str], process: str, agents: Mapping[str, Sections]) -> Sections:
+    """Return the option with the URL of a process's own user."""
+    if not buses or process == "placement":
+        return {}
+    kind, _, name = process.partition("-")
+    if process in (*_APIS, SECOND_API):
+        user = senders.user_of(senders.API)
+    elif kind == senders.COMPUTE:
+        user = senders.user_of(kind, agents[name]["compute"]["worker"])
+    else:
+        user = senders.user_of(kind)
+    return {"DEFAULT": {"transport_url": buses[user]}}
+
+
+def _login(logins: Mapping[str, Login], process: str) -> Sections:
+    """Return the options by which a process logs in to Keystone, with a user of its own."""
+    if process in (*_APIS, SECOND_API):
+        user = "micronova-placement" if process == "placement" else "micronova-api"
+        return {"keystone_authtoken": logins[user], "placement": logins[user]}
+    kind = process.partition("-")[0]
+    user = f"micronova-{process if kind == senders.COMPUTE else kind}"
+    return {"placement": logins[user]}
+
+
+def _agents_users(
+    folder: Path, like: Login, agents: Mapping[str, Sections]
+) -> Iterator[tuple[str, Login]]:
+    """Make a user in Keystone for each worker, which may publish its hosts; yield the logins."""
+    config = openstack.config.OpenStackConfig(
+        config_files=[str(folder / "clouds.yaml")], load_envvars=False
+    )
+    with openstack.connection.Connection(config=config.get_one("micronova-admin")) as admin:
+        identity = admin.identity
+        project = identity.find_project("service", ignore_missing=False)
+        agent = identity.find_role("agent", ignore_missing=False)
+        for name, sections in agents.items():
+            hosts = f"{name}-*" if "null" in sections else name
+            role = identity.create_role(name=f"agent@{hosts}")
+            login = {**like, "username": f"micronova-compute-{name}"}
+            login["password"] = secrets.token_hex(12)
+            user = identity.create_user(name=login["username"], password=login["password"])
+            for one in (agent, role):
+                identity.assign_project_role_to_user(project, user, one)
+            yield login["username"], login
 
 
 def _service(kind: str, *files: Path) -> list[str]:
@@ -390,10 +488,9 @@ def _upgrade(folder: Path) -> None:
     """Run `micronova db upgrade`, as an operator does."""
     import subprocess
 
-    for words in (
-        ["--config-file", str(folder / "conductor.conf"), "--reader-role", "micronova_api"],
-        ["--config-file", str(folder / "placement.conf")],
-    ):
+    granted = {"reader": "api", "writer": "conductor", "placement": "placement"}
+    roles = [f"--{option}-role=micronova_{role}" for option, role in granted.items()]
+    for words in (["--config-file", str(folder / "owners.conf"), *roles],):
         done = subprocess.run(
             [sys.executable, "-m", "micronova", "db", "upgrade", *words],
             cwd=ROOT,

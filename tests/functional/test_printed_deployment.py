@@ -43,6 +43,23 @@ def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
         Audits(machine).assert_clean()
 
 
+def test_a_deployment_with_users_for_each_service(tmp_path: Path) -> None:
+    with deployment.machine(tmp_path, users=True) as machine:
+        machine.install()
+        machine.register()
+        machine.configure()
+        machine.make_bus_user()
+        machine.make_databases()
+        machine.start_services()
+        look(machine)
+        use(machine)
+        assert (
+            '"action":"create"'
+            in (tmp_path / "var" / "lib" / "micronova" / "audit.log").read_text()
+        )
+        Audits(machine).assert_clean()
+
+
 def look(machine: Deployment) -> None:
     """The first look: nothing is broken, all services are up and all nodes ok."""
     doctor, services, nodes, flavor = machine.lines("look")

@@ -15,14 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import amqp.exceptions
+import kombu
 import openstack.config
 import openstack.connection
 import psycopg
 import pytest
 
+from common.errors import ConfigurationError
 from common.process.child import ROOT, die_with_parent
-from launcher.quickstart import steps
+from common.rpc import permissions, senders
+from launcher.quickstart import bus, steps
 from launcher.quickstart.machine import Machine, Ports
+from launcher.quickstart.memory import Memory
 from tests.functional import backends
 from tests.functional.backends import Postgres, free_port
 from tests.functional.unprepared import Unprepared, at_a_terminal, micronova, unprepared
@@ -218,6 +223,33 @@ def test_what_was_interrupted_is_completed_or_removed(place: Place) -> None:
 
 class Interrupted(Exception):
     """Ctrl-C."""
+
+
+def test_the_broker_gets_a_user_for_each_service(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = (tmp_path, tmp_path, backends_user(), "127.0.0.1", Ports())
+    with backends.broker() as broker:
+        monkeypatch.setenv("PATH", f"{broker.program(tmp_path).parent}:{os.environ['PATH']}")
+        memory = Memory.read(Machine(*where))
+        bus.check(memory)
+        bus.make(memory)
+        users = {senders.user_of(role, bus.worker(memory)) for role in permissions.ROLES}
+        listed = broker.control(["--quiet", "list_users", "--no-table-headers"])
+        assert {line.split()[0] for line in listed.splitlines()} == {*users, "micronova"}
+        port = broker.url.rpartition(":")[2]
+        for role in permissions.ROLES:
+            url = bus.url(memory, role).replace("rabbit:", "amqp:").replace("5672/", port)
+            with kombu.Connection(url) as connection, connection.channel() as opened:
+                with pytest.raises(amqp.exceptions.AccessRefused):
+                    opened.queue_declare("anything")
+        again = Memory.read(Machine(tmp_path / "other", *where[1:]))
+        with pytest.raises(ConfigurationError, match="was not made here"):
+            bus.check(again)
+        bus.remove(memory)
+        listed = broker.control(["--quiet", "list_users", "--no-table-headers"])
+        assert listed.split()[0] == "micronova"
+        assert len(listed.splitlines()) == 1
 
 
 def test_a_person_is_asked(place: Place) -> None:

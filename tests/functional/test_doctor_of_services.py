@@ -276,9 +276,23 @@ def test_a_login_that_is_refused(tmp_path: Path, keystone: Keystone) -> None:
     assert codes(tmp_path, login(keystone.url)) == {"login_refused"}
 
 
-def test_a_role_that_is_missing(tmp_path: Path, keystone: Keystone) -> None:
-    keystone.roles = ["admin"]
-    assert codes(tmp_path, login(keystone.url)) == {"role_missing"}
+@pytest.mark.parametrize(
+    ("roles", "wheres"),
+    [
+        (["admin"], []),
+        (["service"], []),
+        (["agent", "agent@pve1"], ["Keystone, [keystone_authtoken]"]),
+        # Not on the system, which this login isn't about.
+        (["reader"], ["Keystone", "Keystone, [keystone_authtoken]"]),
+    ],
+)
+def test_a_role_that_is_missing(
+    tmp_path: Path, keystone: Keystone, roles: list[str], wheres: list[str]
+) -> None:
+    keystone.roles = roles
+    found = findings(tmp_path, login(keystone.url))
+    assert {one.code for one in found} == ({"role_missing"} if wheres else set())
+    assert sorted(one.where for one in found) == wheres
 
 
 def test_a_catalog_without_volumes(tmp_path: Path, keystone: Keystone) -> None:

@@ -141,8 +141,10 @@ def hasty(cloud: DistributedCloud) -> Iterator[str]:
     """The URL of one more compute API, which waits for conductors for two seconds only."""
     port = backends.free_port()
     own = cloud.folder / "hasty.conf"
-    write_private(own, render({"rpc": {"rpc_timeout_seconds": "2"}}))
-    files = (cloud.folder / "micronova.conf", cloud.folder / "api.conf", own)
+    write_private(own, render({"rpc": {"rpc_timeout_seconds": "2"}, "metrics": {"port": "0"}}))
+    # with the logins of the other one
+    names = ("micronova", "api", "compute-metrics", "hasty")
+    files = [cloud.folder / f"{name}.conf" for name in names]
     child = Child(
         "hasty",
         [
@@ -299,16 +301,16 @@ def test_the_doctor_finds_queues_that_nobody_reads(
     with make(f"amqp://{str(conf.transport_url).removeprefix('rabbit://')}") as opened:
         channel = opened.channel()
         channel.queue_declare("unread", durable=False, auto_delete=False)
-        monkeypatch.setitem(bus._READ, "unread", "Nothing.")
-        monkeypatch.setitem(bus._READ, "never made", "Nothing.")
+        monkeypatch.setitem(bus._READ, "unread", ("conductor", "Nothing."))
+        monkeypatch.setitem(bus._READ, "never made", ("conductor", "Nothing."))
         try:
             assert codes() == ["queue_unread"]
         finally:
             channel.queue_delete("unread")
     monkeypatch.setattr(bus, "MANY_MESSAGES", -1)
-    assert codes() == ["queue_long", "queue_long"]
+    assert codes() == ["queue_long"] * 3
     conf.set_override("transport_url", str(conf.transport_url).replace("//", "//u:p@127.0.0.1:9,"))
-    assert codes() == ["bus_host_unreachable", "queue_long", "queue_long"]
+    assert codes() == ["bus_host_unreachable", *["queue_long"] * 3]
 
 
 @pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])

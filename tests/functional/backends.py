@@ -7,6 +7,7 @@ The programs are Debian's; no service of the system is touched. Each runs as an 
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -23,7 +24,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -319,6 +320,13 @@ def postgres(**more: str) -> Iterator[Postgres]:
             yield server
 
 
+#: command of `rabbitmqctl` → what definitions call it, and its arguments
+_RIGHTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "set_permissions": ("permissions", ("user", "configure", "write", "read")),
+    "set_topic_permissions": ("topic_permissions", ("user", "exchange", "write", "read")),
+}
+
+
 class Broker:
     """A RabbitMQ server that can be stopped and started again; what is durable stays."""
 
@@ -359,29 +367,27 @@ class Broker:
         return made
 
     def add_users(self, users: Sequence[BusUser]) -> dict[str, str]:
-        """Make users with their rights, all at once; return {user: its transport URL}."""
+        """Make users with their rights; return {user: its transport URL}."""
         passwords = {user.name: secrets.token_hex(12) for user in users}
-        content: dict[str, list[Mapping[str, object]]] = {
-            "users": [
-                {"name": name, "password": password, "tags": []}
-                for name, password in passwords.items()
-            ],
-            "permissions": [],
-            "topic_permissions": [],
-        }
-        for user in users:
-            made, whose = user.permissions, {"user": user.name, "vhost": user.vhost}
-            rights = {"configure": made.configure, "write": made.write, "read": made.read}
-            content["permissions"].append(whose | rights)
-            for exchange, (write, read) in made.topics.items():
-                on = {"exchange": exchange, "write": write, "read": read}
-                content["topic_permissions"].append(whose | on)
-        file = self._log.parent / "definitions.json"
-        file.write_text(json.dumps(content), encoding="utf-8")
-        file.chmod(0o644)
-        self.control(["import_definitions", str(file)])
+        lines = [["add_user", name, password] for name, password in passwords.items()]
+        self.run([*lines, *(words for user in users for words in user.commands())])
         host = self.url.rpartition("@")[2]
         return {name: f"rabbit://{name}:{word}@{host}" for name, word in passwords.items()}
+
+    def run(self, lines: Iterable[Sequence[str]]) -> None:
+        """Do at once what `rabbitmqctl` with these arguments does, which takes a second each."""
+        found: dict[str, list[Mapping[str, object]]] = collections.defaultdict(list)
+        for command, *words in lines:
+            if command == "add_user":
+                found["users"].append({"name": words[0], "password": words[1], "tags": []})
+                continue
+            kind, names = _RIGHTS[command]
+            assert words[0] == "-p"
+            found[kind].append(dict(zip(("vhost", *names), words[1:], strict=True)))
+        file = self._log.parent / "definitions.json"
+        file.write_text(json.dumps(found), encoding="utf-8")
+        file.chmod(0o644)
+        self.control(["import_definitions", str(file)])
 
     def tail(self, characters: int = 4000) -> str:
         """The end of what it has logged: why a connection was closed, for one."""

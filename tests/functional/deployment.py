@@ -150,11 +150,17 @@ class Deployment:
             lines, password = said.splitlines(), self.places["add_user micronova …"].split()[-1]
         else:
             lines, password = self.lines("bus"), ""
+        printed = []
         for line in lines:
             program, *words = shlex.split(line)
             assert program == "rabbitmqctl"
             asked = [password] if self.users and words[0] == "add_user" else []
-            self.broker.control([*words, *asked])
+            printed.append([*words, *asked])
+        # A user of each service has four lines: the first one's are run as they are.
+        for words in printed[:4]:
+            self.broker.control(words)
+        if printed[4:]:
+            self.broker.run(printed[4:])
 
     def register(self) -> None:
         """Make user, roles and catalog in Keystone as docs/identity.md prints it."""

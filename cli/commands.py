@@ -31,6 +31,8 @@ COMMANDS: Mapping[str, str] = {
     "complete": "cli.complete:Complete",
     "config show": "cli.services.config:ShowConfig",
     "db check": "cli.services.database:CheckDatabases",
+    "db contract": "cli.services.database:ContractDatabases",
+    "db expand": "cli.services.database:ExpandDatabases",
     "db upgrade": "cli.services.database:UpgradeDatabases",
     "doctor": "cli.services.doctor:Doctor",
     "explain": "cli.explain:Explain",

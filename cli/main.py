@@ -18,6 +18,7 @@ from cli.clients import Clients
 from cli.cloud import Cloud, connect
 from cli.commands import CommandTable
 from cli.usage import reason_first
+from common.release import VERSION
 
 DESCRIPTION = "OpenStack-compatible compute for Proxmox VE: run it, use it, ask it why."
 
@@ -44,7 +45,7 @@ class Program(cliff.app.App):
     ) -> None:
         super().__init__(
             description=DESCRIPTION,
-            version=version(),
+            version=VERSION,
             command_manager=CommandTable(),
             stdin=stdin,
             stdout=stdout,
@@ -63,7 +64,7 @@ class Program(cliff.app.App):
     def client_manager(self) -> Clients:
         """The holder of the cloud, which connects at its first use."""
         given = cloud_options.given(self.options, os.environ)
-        connecting = partial(connect, given, version())
+        connecting = partial(connect, given, VERSION)
         return Clients(self._cloud or Cloud(connecting, connect_region=connecting))
 
     def build_option_parser(
@@ -120,17 +121,6 @@ class Program(cliff.app.App):
         """Close what the command opened."""
         if "client_manager" in self.__dict__:
             self.client_manager.micronova.close()
-
-
-def version() -> str:
-    """Return the installed release, or ``0`` where micronova runs from its tree."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("micronova")
-    except PackageNotFoundError:
-        return "0"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

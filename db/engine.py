@@ -12,6 +12,7 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
 from common import regex
+from common.databases import sessions
 from common.metrics import statements
 from db import limits
 
@@ -128,6 +129,7 @@ def _engine(
     # A read after waiting for a lock must see the present rows: MariaDB's default are those at the
     # begin of the transaction.
     options["isolation_level"] = isolation_level
+    options["connect_args"] = sessions.named(make_url(url))
     engine = sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
     if backend == "postgresql":
         _check_when_in_doubt(engine, idle_seconds)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
-from common.databases import revisions
-from common.errors import ConfigurationError, Unavailable
+from common.databases import migrations, revisions
+from common.databases.migrations import Migrations, Phase
+from common.databases.revisions import Chains, State
+from common.errors import Unavailable
 from db import engine
+from db.schema import metadata
+
+T = TypeVar("T")
+
+MIGRATIONS = Migrations(Path(__file__).parent / "migrations", "cloud", metadata)
 
 #: Upgrades that start together take turns. SQLite's writer begins as the only one anyway.
 _LOCKS: Mapping[str, str] = {
@@ -24,8 +28,10 @@ _LOCKS: Mapping[str, str] = {
 }
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Create or upgrade the tables at `url`, up to `revision`.
+def upgrade(
+    url: str, phases: Collection[Phase] = migrations.ALL, chains: Migrations = MIGRATIONS
+) -> None:
+    """Create or upgrade the tables at `url`: expand them, contract them, or both.
 
     May run at every start, and from several processes: it changes nothing that is up to date.
     Raises ConfigurationError for a database that another release made, and Unavailable when it
@@ -37,25 +43,21 @@ def upgrade(url: str, revision: str = "head") -> None:
             lock = _LOCKS.get(connection.dialect.name)
             if lock is not None:
                 connection.exec_driver_sql(lock)
-            found = MigrationContext.configure(connection).get_current_revision()
-            refused = revisions.refusal(found, head(), _known())
-            if refused is not None:
-                raise ConfigurationError(f"The cloud database {refused}.")
-            config = _config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, revision)
+            chains.run(connection, phases)
     except sa.exc.OperationalError as error:
         raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
     finally:
         writer.dispose()
 
 
+def known() -> Chains:
+    """Return the revisions of this release."""
+    return MIGRATIONS.known()
+
+
 def head() -> str:
     """Return the revision that this release needs."""
-    found = ScriptDirectory.from_config(_config()).get_current_head()
-    if found is None:
-        raise RuntimeError("the package holds no revision")
-    return found
+    return known().expanding[-1]
 
 
 def current(url: str) -> str | None:
@@ -63,14 +65,27 @@ def current(url: str) -> str | None:
 
     Raises Unavailable when it doesn't answer.
     """
+    return state(url).expanded
+
+
+def state(url: str) -> State:
+    """Return how far the database at `url` is. Changes nothing.
+
+    Raises Unavailable when it doesn't answer.
+    """
     address = make_url(url)
     file = address.database if address.get_backend_name() == "sqlite" else None
     if file is not None and not Path(file).exists():
-        return None  # to connect would make it
+        return State(None)  # to connect would make it
+    return read(url, MIGRATIONS.state)
+
+
+def read(url: str, look: Callable[[sa.Connection], T]) -> T:
+    """Return what is read at `url`. Raises Unavailable when it doesn't answer."""
     reader = engine.reader(url, pool_size=1)
     try:
         with reader.connect() as connection:
-            return MigrationContext.configure(connection).get_current_revision()
+            return look(connection)
     except sa.exc.OperationalError as error:
         raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
     finally:
@@ -80,19 +95,9 @@ def current(url: str) -> str | None:
 def check(url: str) -> str | None:
     """Return why the database at `url` can't be used, or None; continues a sentence."""
     try:
-        return revisions.problem(current(url), head(), _known())
+        return revisions.problem(state(url), known())
     except Unavailable as error:
         return f"can't be read: {error.message}"
-
-
-def _known() -> set[str]:
-    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return config
 
 
 def _reason(error: sa.exc.OperationalError) -> str:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import datetime
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
+from common import clock
 from common.errors import ConfigurationError
+from common.release import VERSION, is_older
+
+if TYPE_CHECKING:
+    from common.databases.migrations import Phase
+    from db.reads.releases import Running
+
+NAMES = ("cloud", "placement")
+
+#: a service that ended without a sign counts as running for so long
+SIGN_SECONDS = 60.0
+#: services that are named in a sentence
+_NAMED = 3
 
 ROLES: Mapping[str, tuple[str, bool]] = {
     "reader-role": ("cloud", False),
@@ -25,24 +40,76 @@ def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     return {name: url for name, url in found.items() if url}
 
 
-def upgrade(conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")) -> list[str]:
-    """Upgrade the named databases and return their names. May run at any time.
-
-    Raises ConfigurationError when none is configured, or one is of another release.
-    """
+def _modules() -> Mapping[str, Any]:
     import db.migrate
     import placement.db.migrate
 
-    upgrades: Mapping[str, Callable[[str], object]] = {
-        "cloud": db.migrate.upgrade,
-        "placement": placement.db.migrate.upgrade,
-    }
+    return {"cloud": db.migrate, "placement": placement.db.migrate}
+
+
+def upgrade(
+    conf: cfg.ConfigOpts,
+    names: Collection[str] = NAMES,
+    phases: Collection[Phase] | None = None,
+    *,
+    alone: bool = False,
+) -> list[str]:
+    """Expand the named databases, contract them, or both; return their names. May run again.
+
+    With `alone` nothing else uses them, whatever signs of life there are.
+
+    Raises ConfigurationError when none is configured, one is of another release, or one that is to
+    be contracted is used by an older release.
+    """
+    from common.databases.migrations import ALL, Phase
+
+    phases = ALL if phases is None else phases
     found = {name: url for name, url in urls(conf).items() if name in names}
     if not found:
         raise ConfigurationError("The configuration names no database to upgrade.")
+    modules = _modules()
+    if Phase.CONTRACT in phases and not alone:
+        for name, url in found.items():
+            _require_no_older(name, url)
     for name, url in found.items():
-        upgrades[name](url)
+        modules[name].upgrade(url, phases)
     return list(found)
+
+
+def _require_no_older(name: str, url: str) -> None:
+    if not to_contract(name, url):
+        return
+    older = [one for one in running(name, url) if is_older(one.version)]
+    if older:
+        more = f" and {len(older) - _NAMED} more" if len(older) > _NAMED else ""
+        raise ConfigurationError(
+            f"The {name} database is still used by a release before {VERSION}: "
+            f"{', '.join(map(str, older[:_NAMED]))}{more}. Restart or stop them first; one that "
+            f"was killed counts as running for {SIGN_SECONDS:g} s."
+        )
+
+
+def to_contract(name: str, url: str) -> tuple[str, ...]:
+    """Return the revisions that are still to contract a database; none where it is empty.
+
+    Raises Unavailable when it doesn't answer.
+    """
+    from common.databases import revisions
+
+    module = _modules()[name]
+    state = module.state(url)
+    return () if state.expanded is None else revisions.to_contract(state, module.known())
+
+
+def running(name: str, url: str) -> list[Running]:
+    """Return who uses a database. Raises Unavailable when it doesn't answer."""
+    from db import migrate
+    from db.reads import releases
+
+    if name != "cloud":
+        return migrate.read(url, releases.connected)
+    since = clock.utcnow() - datetime.timedelta(seconds=SIGN_SECONDS)
+    return migrate.read(url, lambda connection: releases.running(connection, since))
 
 
 def grant(conf: cfg.ConfigOpts, option: str, role: str) -> str:
@@ -61,15 +128,7 @@ def grant(conf: cfg.ConfigOpts, option: str, role: str) -> str:
     return f"{'read and write' if writes else 'read'} the {database} database"
 
 
-def check(
-    conf: cfg.ConfigOpts, names: tuple[str, ...] = ("cloud", "placement")
-) -> dict[str, str | None]:
+def check(conf: cfg.ConfigOpts, names: Collection[str] = NAMES) -> dict[str, str | None]:
     """Return {database: what is wrong with it, or None} for those that are configured."""
-    import db.migrate
-    import placement.db.migrate
-
-    checks: Mapping[str, Callable[[str], str | None]] = {
-        "cloud": db.migrate.check,
-        "placement": placement.db.migrate.check,
-    }
-    return {name: checks[name](url) for name, url in urls(conf).items() if name in names}
+    modules = _modules()
+    return {name: modules[name].check(url) for name, url in urls(conf).items() if name in names}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, ClassVar
 
-from cli.command import Command, argument
+from cli.command import Argument, Command, OneOf, argument
 from cli.services.service import CONFIGURATION, any_config_files, reading
 
 _NAMES = ("cloud", "placement")
@@ -26,44 +26,75 @@ def _configuration(command: Command, parsed_args: argparse.Namespace) -> Any:
     return conf
 
 
-class UpgradeDatabases(Command):
-    """Upgrade the schemas of the cloud and placement databases.
+_ROLES = (
+    argument(
+        "--reader-role",
+        metavar="<role>",
+        help="Let this PostgreSQL role read the cloud database: the API's own",
+    ),
+    argument(
+        "--writer-role",
+        metavar="<role>",
+        help="Let this PostgreSQL role read and write the cloud database: the conductors'",
+    ),
+    argument(
+        "--placement-role",
+        metavar="<role>",
+        help="Let this PostgreSQL role read and write the placement database: placement's",
+    ),
+)
 
-    May run at any time and again. One of before the first release is refused.
-    """
 
-    arguments = (
-        CONFIGURATION,
-        _DATABASE,
-        argument(
-            "--reader-role",
-            metavar="<role>",
-            help="Let this PostgreSQL role read the cloud database: the API's own",
-        ),
-        argument(
-            "--writer-role",
-            metavar="<role>",
-            help="Let this PostgreSQL role read and write the cloud database: the conductors'",
-        ),
-        argument(
-            "--placement-role",
-            metavar="<role>",
-            help="Let this PostgreSQL role read and write the placement database: placement's",
-        ),
-    )
+class _Change(Command):
+    """Changes the schemas of databases."""
+
+    arguments: ClassVar[tuple[Argument | OneOf, ...]] = (CONFIGURATION, _DATABASE, *_ROLES)
+    phases: ClassVar[tuple[str, ...]] = ("EXPAND", "CONTRACT")
+    done: ClassVar[str] = "is up to date"
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Upgrade."""
+        """Change them."""
+        from common.databases.migrations import Phase
         from launcher import databases
 
         conf = _configuration(self, parsed_args)
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
-        for name in databases.upgrade(conf, wanted):
-            self.say(f"The {name} database is up to date.")
+        phases = tuple(Phase[name] for name in self.phases)
+        for name in databases.upgrade(conf, wanted, phases):
+            self.say(f"The {name} database {self.done}.")
         for option in databases.ROLES:
-            role = getattr(parsed_args, option.replace("-", "_"))
+            role = getattr(parsed_args, option.replace("-", "_"), None)
             if role:
                 self.say(f"{role} may {databases.grant(conf, option, role)}.")
+
+
+class UpgradeDatabases(_Change):
+    """Expand and contract the schemas of the cloud and placement databases, while nothing runs.
+
+    May run again. It is refused while services of an older release use a database that is to be
+    contracted: then `db expand` comes first, and `db contract` after their restart.
+    """
+
+
+class ExpandDatabases(_Change):
+    """Add to the schemas of the databases what this release needs; services run on.
+
+    The first step of a rolling upgrade. May run at any time and again.
+    """
+
+    phases = ("EXPAND",)
+    done = "is expanded"
+
+
+class ContractDatabases(_Change):
+    """Remove from the schemas of the databases what only older releases need.
+
+    The last step of a rolling upgrade, refused while services of an older release use a database.
+    """
+
+    arguments = (CONFIGURATION, _DATABASE)
+    phases = ("CONTRACT",)
+    done = "is contracted"
 
 
 class CheckDatabases(Command):
@@ -77,8 +108,11 @@ class CheckDatabases(Command):
 
         conf = _configuration(self, parsed_args)
         wanted = (parsed_args.database,) if parsed_args.database else _NAMES
-        wrong = 0
+        wrong, urls = 0, databases.urls(conf)
         for name, problem in databases.check(conf, wanted).items():
             wrong += problem is not None
-            self.say(f"The {name} database {problem or 'is up to date'}.")
+            fine = "is up to date"
+            if problem is None and databases.to_contract(name, urls[name]):
+                fine = "can be used; once all services are of this release, contract it"
+            self.say(f"The {name} database {problem or fine}.")
         return 1 if wrong else 0

@@ -18,6 +18,7 @@ from common.log import logger
 from common.messages import topics
 from common.metrics import loops
 from common.process.health import Check
+from common.release import VERSION
 from common.rpc import events
 from common.rpc.events import ConductorEvents
 from common.rpc.messaging import oslo_messaging
@@ -124,7 +125,9 @@ class Beat:
     def _beat(self, ctxt: RequestContext) -> None:
         self.hearing.note()
         loops.done(f"heartbeat {self._binary}", self._seconds)
-        self._conductor.cast(ctxt, ConductorEvents.alive, binary=self._binary, host=self._name)
+        self._conductor.cast(
+            ctxt, ConductorEvents.alive, binary=self._binary, host=self._name, version=VERSION
+        )
 
     def _run(self) -> None:
         while True:

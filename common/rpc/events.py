@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class ConductorEvents(Protocol):
     """Events for one conductor, from agents and schedulers."""
 
-    def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
-        """Report that a conductor or scheduler consumes its messages."""
+    def alive(self, ctxt: RequestContext, binary: str, host: str, version: str = "") -> None:
+        """Report that a conductor or scheduler, of a release, consumes its messages."""
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Report that a worker consumes its messages, with its hosts and operations."""

@@ -18,6 +18,7 @@ from common.messages.queues import Queues
 from common.messages.reports import Working
 from common.messages.topics import COMPUTE_TOPIC
 from common.metrics import loops
+from common.release import VERSION
 from common.rpc import events
 from common.rpc.events import ConductorEvents, HostEvents
 from common.rpc.typed import TypedClient
@@ -34,7 +35,6 @@ LOG = logger(__name__)
 FACTS_PER_MESSAGE = 200
 #: after this time all facts are published again: a message may have been lost or overtaken
 PUBLISH_ALL_SECONDS = 300.0
-VERSION = "1.0"
 #: number of intervals without a consumed tick after which the bus counts as down, and after which
 #: the worker counts as dead
 _DEAF_INTERVALS, _DEAD_INTERVALS = 2.5, 6

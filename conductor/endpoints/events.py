@@ -28,9 +28,9 @@ class EventEndpoint:
         self._notifier = notifier
         self._reporters = Reporters(cloud.store, cloud.conf.conductor.host_down_seconds)
 
-    def alive(self, ctxt: RequestContext, binary: str, host: str) -> None:
+    def alive(self, ctxt: RequestContext, binary: str, host: str, version: str = "") -> None:
         """Record a conductor's or scheduler's sign of life."""
-        self._store.run(lambda c: registry.seen(c, binary, [host], worker=host))
+        self._store.run(lambda c: registry.seen(c, binary, [host], worker=host, version=version))
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Take over a worker's hosts, and renew the leases of its operations."""

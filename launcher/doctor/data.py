@@ -18,7 +18,7 @@ from launcher.clocks import of_database
 
 #: {code: remedy}; a database that doesn't answer is most often not running
 _LINES = {
-    "schema_differs": ("micronova db upgrade",),
+    "schema_differs": ("micronova db expand",),
     "database_unreachable": ("systemctl restart postgresql",),
 }
 

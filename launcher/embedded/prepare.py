@@ -32,7 +32,7 @@ def main(config_file: str) -> int:
         logging.getLogger("alembic").setLevel(logging.WARNING)
         hosts = count_hosts(conf)
         report(step="upgrading the databases")
-        databases.upgrade(conf)
+        databases.upgrade(conf, alone=True)
         if conf.embedded.joined_urls:
             join(conf)
     except MicronovaError as error:

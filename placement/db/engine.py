@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common.databases import fullness
+from common.databases import fullness, sessions
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import statements
@@ -58,6 +58,7 @@ class Database:
         """Name the database; without `foreign_keys` SQLite doesn't hold them."""
         self._attempts = attempts
         shape: dict[str, Any] = {"pool_size": connections, "max_overflow": 0, "pool_timeout": 10}
+        shape["connect_args"] = sessions.named(sa.make_url(url))
         name = sa.make_url(url).get_backend_name()
         self.is_sqlite, self.is_postgresql = name == "sqlite", name == "postgresql"
         # In autocommit there is nothing to roll back.

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Collection
 from pathlib import Path
 
 import os_resource_classes
 import os_traits
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from common.databases import revisions
-from common.errors import ConfigurationError
+from common.databases import migrations
+from common.databases.migrations import Migrations, Phase
+from common.databases.revisions import Chains, State
 from placement.db import schema, sequence
 from placement.db.engine import Database
 
 #: the key of the lock that upgrades of one PostgreSQL server take turns by
 _LOCK = 0x706C6163
 _LOCK_SECONDS = 60
-#: alembic stores its current context in a module, so one thread at a time may use it
-_turn = threading.Lock()
+
+MIGRATIONS = Migrations(Path(__file__).parent / "migrations", "placement", schema.metadata)
 
 
-def upgrade(url: str, revision: str = "head") -> None:
-    """Create or upgrade the tables at `url` and add the standard traits and classes.
+def upgrade(
+    url: str, phases: Collection[Phase] = migrations.ALL, chains: Migrations = MIGRATIONS
+) -> None:
+    """Create or upgrade the tables at `url`: expand them, contract them, or both.
 
-    May run at every start, and from several processes: it changes nothing that is up to date.
-    Raises ConfigurationError for a database that another release made, and Unavailable when it
-    doesn't answer.
+    Adds the standard traits and classes, too. May run at every start, and from several processes:
+    it changes nothing that is up to date. Raises ConfigurationError for a database that another
+    release made, and Unavailable when it doesn't answer.
     """
     database = Database(url, connections=1, foreign_keys=False)
     try:
-        with _turn:
-            database.write(lambda connection: _migrate(connection, revision))
+        database.write(lambda connection: _migrate(connection, phases, chains))
     finally:
         database.close()
 
@@ -48,38 +46,37 @@ def check(url: str) -> str | None:
     """
     database = Database(url, connections=1)
     try:
-        return revisions.problem(database.read(_current), *_revisions())
+        return database.read(MIGRATIONS.problem)
     finally:
         database.close()
 
 
-def _current(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
+def state(url: str) -> State:
+    """Return how far the database at `url` is. Raises Unavailable when it doesn't answer."""
+    database = Database(url, connections=1)
+    try:
+        return database.read(MIGRATIONS.state)
+    finally:
+        database.close()
+
+
+def known() -> Chains:
+    """Return the revisions of this release."""
+    return MIGRATIONS.known()
 
 
 def head() -> str:
     """Return the revision that this release needs."""
-    return _revisions()[0]
+    return known().expanding[-1]
 
 
-def _revisions() -> tuple[str, set[str]]:
-    """Return the revision that this release needs, and all that it knows."""
-    scripts = ScriptDirectory.from_config(_config())
-    return str(scripts.get_current_head()), {one.revision for one in scripts.walk_revisions()}
-
-
-def _migrate(connection: Connection, revision: str) -> None:
+def _migrate(connection: Connection, phases: Collection[Phase], chains: Migrations) -> None:
     # Two processes that start together must not both create the tables.
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
     elif connection.dialect.name == "mysql":
         connection.execute(sa.select(sa.func.get_lock(str(_LOCK), _LOCK_SECONDS)))
-    refused = revisions.refusal(_current(connection), *_revisions())
-    if refused is not None:
-        raise ConfigurationError(f"The placement database {refused}.")
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    chains.run(connection, phases)
     _check_foreign_keys(connection)
     add_standard_names(connection)
 
@@ -93,12 +90,6 @@ def _check_foreign_keys(connection: Connection) -> None:
     if connection.dialect.name == "sqlite":
         for row in connection.exec_driver_sql("PRAGMA foreign_key_check"):
             raise RuntimeError(f"the upgrade leaves a row without what it refers to: {row}")
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    return config
 
 
 def add_standard_names(connection: Connection) -> None:

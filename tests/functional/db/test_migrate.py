@@ -78,14 +78,33 @@ def test_an_empty_database_is_reported_and_not_made(sqlite_url: str, tmp_path: P
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_newer_database_is_reported(sqlite_url: str) -> None:
+def test_a_database_that_a_newer_release_expanded_can_be_used(sqlite_url: str) -> None:
     migrate.upgrade(sqlite_url)
     with connected(sqlite_url) as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'r9999'")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'r9999_later'")
+    assert migrate.check(sqlite_url) is None
+    migrate.upgrade(sqlite_url)
+    assert migrate.current(sqlite_url) == "r9999_later"
+
+
+def test_a_database_that_a_newer_release_contracted_is_refused(sqlite_url: str) -> None:
+    migrate.upgrade(sqlite_url)
+    with connected(sqlite_url) as connection:
+        connection.exec_driver_sql("CREATE TABLE alembic_contracted (version_num VARCHAR(32))")
+        connection.exec_driver_sql("INSERT INTO alembic_contracted VALUES ('c9999_later')")
     problem = migrate.check(sqlite_url)
-    newer = f"is at revision r9999, which is newer than this release ({migrate.head()})"
-    assert problem == newer
-    with pytest.raises(ConfigurationError, match="newer than this release"):
+    assert problem is not None
+    assert problem.startswith("was contracted by a newer release, to c9999_later")
+    with pytest.raises(ConfigurationError, match="contracted by a newer release"):
+        migrate.upgrade(sqlite_url)
+
+
+def test_a_revision_of_nobody_is_refused(sqlite_url: str) -> None:
+    migrate.upgrade(sqlite_url)
+    with connected(sqlite_url) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'a fork'")
+    assert migrate.check(sqlite_url) == "is at revision a fork, which this release doesn't know"
+    with pytest.raises(ConfigurationError, match="doesn't know"):
         migrate.upgrade(sqlite_url)
 
 

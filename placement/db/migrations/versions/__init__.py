@@ -1,1 +1,1 @@
-"""Revisions: expand first, contract in a later release."""
+"""Revisions that create and expand the schema: services of the release before them run on."""

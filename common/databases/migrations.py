@@ -1,0 +1,104 @@
+"""A schema's two chains of revisions, run by alembic on a connection that is given.
+
+``versions/`` of a folder has those that expand the schema, the first of which makes it, and
+``contractions/`` those that contract it. Each chain notes in a table of its own how far it is.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic.config import Config
+from alembic.runtime.environment import EnvironmentContext
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from common.databases import revisions
+from common.databases.revisions import Chains, State
+from common.errors import ConfigurationError
+
+
+class Phase(enum.Enum):
+    """A chain: its folder, and the table that notes how far a database is in it."""
+
+    EXPAND = ("versions", "alembic_version")
+    CONTRACT = ("contractions", "alembic_contracted")
+
+
+ALL = tuple(Phase)
+"""Both phases: of an upgrade while nothing runs, and of a new database."""
+
+#: alembic stores its current context in a module, so one thread at a time may use it
+_turn = threading.Lock()
+
+
+class Migrations:
+    """The revisions of one database."""
+
+    def __init__(self, folder: Path, name: str, metadata: sa.MetaData) -> None:
+        """``name`` is the database's, in sentences."""
+        self._folder, self._name, self._metadata = folder, name, metadata
+
+    def known(self) -> Chains:
+        """Return the revisions of this release."""
+        found = {
+            phase: tuple(one.revision for one in self._scripts(phase).walk_revisions())[::-1]
+            for phase in Phase
+        }
+        return Chains(found[Phase.EXPAND], found[Phase.CONTRACT])
+
+    def state(self, connection: sa.Connection) -> State:
+        """Return how far a database is."""
+        return State(*(self._current(connection, phase) for phase in Phase))
+
+    def problem(self, connection: sa.Connection) -> str | None:
+        """Return why a database can't be used, or None; continues a sentence."""
+        return revisions.problem(self.state(connection), self.known())
+
+    def run(self, connection: sa.Connection, phases: Collection[Phase]) -> None:
+        """Do what is left of the phases; the caller's transaction holds a lock of upgrades.
+
+        Raises ConfigurationError for a database that can't be upgraded, or contracted yet.
+        """
+        known, found = self.known(), self.state(connection)
+        if found.expanded is None:
+            phases = ALL  # nobody uses it yet
+        refused = revisions.refusal(found, known)
+        if refused is None and Phase.EXPAND not in phases:
+            refused = revisions.problem(found, known)
+        if refused is not None:
+            raise ConfigurationError(f"The {self._name} database {refused}.")
+        # that of a newer release is expanded already
+        if Phase.EXPAND in phases and revisions.to_expand(found, known):
+            self._run(connection, Phase.EXPAND)
+        if Phase.CONTRACT in phases and revisions.to_contract(found, known):
+            self._run(connection, Phase.CONTRACT)
+
+    def _run(self, connection: sa.Connection, phase: Phase) -> None:
+        scripts = self._scripts(phase)
+
+        def upgrade(revision: Any, _context: MigrationContext) -> Any:
+            return scripts._upgrade_revs("head", revision)
+
+        with _turn, EnvironmentContext(Config(), scripts, fn=upgrade) as environment:
+            environment.configure(
+                connection=connection,
+                target_metadata=self._metadata,
+                version_table=phase.value[1],
+                # The caller's transaction holds the lock by which upgrades take turns.
+                transactional_ddl=False,
+            )
+            environment.run_migrations()
+
+    def _scripts(self, phase: Phase) -> ScriptDirectory:
+        folder = str(self._folder / phase.value[0])
+        return ScriptDirectory(str(self._folder), version_locations=[folder])
+
+    def _current(self, connection: sa.Connection, phase: Phase) -> str | None:
+        options = {"version_table": phase.value[1]}
+        return MigrationContext.configure(connection, opts=options).get_current_revision()

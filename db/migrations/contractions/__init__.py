@@ -1,0 +1,1 @@
+"""Revisions that contract the schema, once no service of the release before them runs."""

@@ -7,13 +7,13 @@ import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from common import clock, codec, rpc
+from common import clock, rpc
 from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.questions import Question, Reachable
 from common.messages.topics import COMPUTE_TOPIC
 from common.resources.aggregates import Ratios
-from common.rpc import events
+from common.rpc import events, signatures
 from common.rpc.events import WorkerEvents
 from common.rpc.typed import TypedClient
 from compute.rpc_api import WorkerRpc
@@ -51,7 +51,8 @@ class ComputeClient:
         answer = self._workers.to(at.worker, question.seconds).call(
             ctxt, WorkerRpc.ask, cluster=at.cluster, question=question
         )
-        return codec.load(question.answer(), answer)
+        found: Answer = signatures.load(question.answer(), answer)
+        return found
 
     def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.questions import Question
+from common.rpc.signatures import Unreadable
 
 
 class WorkerRpc(Protocol):
     """Topic ``compute``, server: the worker's name. ``ComputeClient`` documents the methods."""
 
     # A cast: the command's outcome comes as a report.
-    def execute(self, ctxt: RequestContext, command: Command) -> None: ...
+    def execute(
+        self, ctxt: RequestContext, command: Annotated[Command, Unreadable.AS_BASE]
+    ) -> None: ...
     # Casts without an answer.
     def introduce(self, ctxt: RequestContext) -> None: ...
     def remove_group_rules(

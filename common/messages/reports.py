@@ -38,6 +38,11 @@ class Category(enum.StrEnum):
     FOREIGN = "foreign"
     DISK_LOST = "disk_lost"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Category:
+        """Return what is looked at: a newer release's category says no more to this one."""
+        return cls.UNKNOWN_OUTCOME
+
 
 @dataclass(frozen=True)
 class Step:
@@ -188,6 +193,14 @@ class VnetMade(Outcome):
 
     mtu: int | None = None
     """That of the zone."""
+
+
+@dataclass(frozen=True)
+class NotUnderstood(Built, Moved, Plugged, Copied, VolumeMade, VnetMade):
+    """The outcome of a command that the agent's release doesn't know, of whatever class.
+
+    Nothing was done; what an agent of another release did before isn't known.
+    """
 
 
 @functools.cache

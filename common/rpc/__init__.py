@@ -37,6 +37,7 @@ from common.errors import (
 )
 from common.log import logger
 from common.metrics import messages, table
+from common.release import VERSION
 from common.rpc import deadlines, own_queues, rabbit, senders, signatures
 from common.rpc.deadlines import Deadline, Wait
 from common.rpc.messaging import (
@@ -366,6 +367,13 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             raise Forbidden(f"A message that names no sender asks for {method}.")
         senders.check(user, self._topic, method)
 
+    def _carry_out(self, incoming: Any) -> Any:
+        try:
+            return super().dispatch(incoming)
+        except oslo_messaging.NoSuchMethod as error:
+            # Its sender is of a newer release.
+            raise Unavailable(f"Release {VERSION} has no method {error.method}.") from None
+
     def _dispatch(self, incoming: Any) -> Any:
         try:
             self._check(incoming)
@@ -374,7 +382,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
                 done = self._done(incoming, deadline)
                 if done is not None:
                     return self.serializer.serialize_entity(None, done.answer)
-                return super().dispatch(incoming)
+                return self._carry_out(incoming)
         except Unavailable as error:
             if _is_traced(error):
                 raise  # oslo.messaging logs the traceback of the error that caused it

@@ -6,7 +6,7 @@ know the conductor only by these events.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 from common import rpc
 from common.context import RequestContext
@@ -14,6 +14,7 @@ from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_EVENTS_TOPIC, HOST_FACTS_TOPIC
 from common.resources.aggregates import AllAggregates, Ratios
+from common.rpc.signatures import Unreadable
 from common.rpc.typed import TypedClient
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ class ConductorEvents(Protocol):
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Report that a worker consumes its messages, with its hosts and operations."""
 
-    def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
+    def report(
+        self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
+    ) -> None:
         """Report steps and outcomes of operations."""
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:

@@ -11,8 +11,16 @@ from common.context import RequestContext
 from common.log import logger
 from common.messages.commands import Command
 from common.messages.queues import Queues
-from common.messages.reports import Category, Failure, Outcome, Report, Working
+from common.messages.reports import (
+    Category,
+    Failure,
+    NotUnderstood,
+    Outcome,
+    Report,
+    Working,
+)
 from common.metrics import table
+from common.release import VERSION
 from compute.commands import COMMANDS, OF_STATE
 from compute.commands.job import Job
 from compute.hypervisor.only_look import only_look
@@ -81,6 +89,8 @@ class Executor:
     def _outcome_at_once(self, job: Job) -> Outcome | None:
         """Return the outcome of a command that needs no work, or None."""
         command = job.command
+        if type(command) not in COMMANDS:
+            return _not_understood(command)
         if command.placed.cluster not in self._hypervisors:
             problem = f"This worker carries no agent of cluster {command.placed.cluster}."
             return _refusal(job, Category.CONFIGURATION, problem)
@@ -157,6 +167,19 @@ def _measure(job: Job, outcome: Outcome) -> None:
     category = "" if outcome.failure is None else outcome.failure.category.value
     table.COMMANDS.count(name, "ok" if outcome.ok else "failed", category)
     table.COMMAND_SECONDS.observe(time.monotonic() - job.came_at, name)
+
+
+def _not_understood(command: Command) -> Outcome:
+    host = command.placed.host
+    problem = f"The agent of {host} is of release {VERSION}, which doesn't know this action."
+    failure = Failure(
+        *(Category.API_NOT_SUPPORTED, problem),
+        host=host,
+        clean=False,
+        remedy=f"upgrade the agent of {host}",
+    )
+    LOG.warning("Operation %d is refused: %s", command.operation_id, problem)
+    return NotUnderstood(ok=False, failure=failure)
 
 
 def _refusal(job: Job, category: Category, message: str) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from common.context import RequestContext
 from common.errors import Forbidden, Unavailable
@@ -12,6 +12,7 @@ from common.messages.commands import Command, StrictGroup
 from common.messages.questions import OpenConsole, Question
 from common.resources.aggregates import Ratios
 from common.rpc import senders
+from common.rpc.signatures import Unreadable
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
@@ -42,7 +43,9 @@ class Manager:
         self._consoles = consoles
         self._logs = logs
 
-    def execute(self, ctxt: RequestContext, command: Command) -> None:
+    def execute(
+        self, ctxt: RequestContext, command: Annotated[Command, Unreadable.AS_BASE]
+    ) -> None:
         """Accept a command. A command already in progress is answered with a heartbeat."""
         if not self._executor.accept(ctxt, command):
             self._heartbeats.beat()  # it renews the operation's lease

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from common import clock
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
 from common.rpc import senders
+from common.rpc.signatures import Unreadable
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.store.hosts import registry
@@ -39,7 +42,9 @@ class EventEndpoint:
         self._reporters.check_claim(ctxt.sender, named)
         self._reports.heartbeat(heartbeat)
 
-    def report(self, ctxt: RequestContext, reports: list[Report]) -> None:
+    def report(
+        self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
+    ) -> None:
         """Store steps, and pass outcomes to their flows."""
         self._reporters.check_hosts(ctxt.sender, {one.host for one in reports})
         self._reports.take(reports)

@@ -155,8 +155,15 @@ class Runner:
         self._run(self._builds, operations[0], work)
 
     def finished(self, operation: Operation, outcome: Outcome) -> None:
-        """Pass the agent's outcome of an operation to its flow."""
-        flow = self._flows[operation.action]
+        """Pass the agent's outcome of an operation to its flow.
+
+        A newer conductor's, of an action that is unknown here, sends its command again once the
+        lease has run out, and gets the outcome then.
+        """
+        flow = self._flows.get(operation.action)
+        if flow is None:
+            LOG.warning("The outcome of %s is left to a newer conductor.", operation.action)
+            return
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
     def may_undo(self, operation_id: int, attempt: int, owner: str) -> bool:
@@ -176,7 +183,8 @@ class Runner:
             return operation
 
         operation = self._store.run(work)
-        return operation is not None and self._flows[operation.action].may_undo(operation)
+        flow = None if operation is None else self._flows.get(operation.action)
+        return flow is not None and operation is not None and flow.may_undo(operation)
 
     def end(self, operation: Operation, work: Callable[[], None]) -> None:
         """Have ends of operations worked on, this one's among them."""

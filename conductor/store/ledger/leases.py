@@ -21,6 +21,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.errors import StaleTransition
+from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.resources.states import OPEN_STATES, OperationState
@@ -31,6 +32,10 @@ from conductor.store.records import Operation
 from db.resources import ITS_SERVER
 from db.schema import operations, servers
 
+LOG = logger(__name__)
+
+#: an operation that can't be read is looked at again after so long
+UNREADABLE_SECONDS = 30.0
 #: an agent may clean up after its deadline, for a little less than this
 AGENT_ENDS_SECONDS = 300.0
 
@@ -161,7 +166,13 @@ def due(
     rows = connection.execute(
         sa.select(*ledger.FIELDS).where(columns.id.in_(ids)).order_by(columns.id)
     )
-    return [ledger.from_row(row._mapping) for row in rows]
+    found, unreadable = ledger.readable(rows)
+    if unreadable:
+        # A newer conductor began them; that one, or another one, gets them.
+        LOG.warning("Operations %s are of a newer release; they are left to it.", unreadable)
+        later = unowned(now + datetime.timedelta(seconds=UNREADABLE_SECONDS))
+        connection.execute(operations.update().where(columns.id.in_(unreadable)).values(**later))
+    return found
 
 
 def confirm(

@@ -57,6 +57,18 @@ def from_row(row: Mapping[Any, Any]) -> Operation:
     return Operation(**values)
 
 
+def readable(rows: Iterable[sa.Row[Any]]) -> tuple[list[Operation], list[int]]:
+    """Return the operations of rows, and the IDs of those that a newer release wrote so that this
+    one can't read them."""
+    found, unreadable = [], []
+    for row in rows:
+        try:
+            found.append(from_row(row._mapping))
+        except ValueError:
+            unreadable.append(row.id)
+    return found, unreadable
+
+
 @dataclass(frozen=True)
 class NewOperation:
     """The first values of an operation."""

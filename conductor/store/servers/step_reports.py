@@ -23,6 +23,10 @@ _KNOWN = (
 def operations_of(
     connection: sa.Connection, ids: Collection[int]
 ) -> dict[int, tuple[Operation, Server | None]]:
-    """Return operations with the server that each is about, by one query."""
-    rows = connection.execute(_KNOWN, {"ids": sorted(ids)}).mappings()
-    return {row["id"]: (ledger.from_row(row), store.beside(row)) for row in rows}
+    """Return operations with the server that each is about, by one query.
+
+    Those that this release can't read are not among them.
+    """
+    rows = connection.execute(_KNOWN, {"ids": sorted(ids)}).all()
+    found = {one.id: one for one in ledger.readable(rows)[0]}
+    return {row.id: (found[row.id], store.beside(row._mapping)) for row in rows if row.id in found}

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import threading
 from typing import Any
 
 import pytest
 
-from common import config, log, rpc
+from common import codec, config, log, rpc
 from common.context import internal
 from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerAction
 from common.messages.facts import ClusterFacts
 from common.messages.queues import Queues
-from common.messages.reports import Category, Report
+from common.messages.reports import Category, NotUnderstood, Report
 from common.resources.states import ResourceType
+from common.rpc import signatures
 from common.rpc.events import ConductorEvents
+from compute.commands import COMMANDS
 from compute.hypervisor.port import HypervisorError, Machine, Removal
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.observed.facts import HostFactsCache
 from compute.observed.vm_states import VmChanges
+from compute.rpc_api import WorkerRpc
 from compute.worker.executor import Executor
 from compute.worker.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
 from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts, yes
@@ -75,6 +79,25 @@ def test_a_build_that_left_nothing_is_not_begun_again() -> None:
     assert machine.calls.count("create") == 1
     worker.take(a_build(attempt=2))
     assert worker.outcomes(3)[2].ok
+
+
+def test_a_command_of_a_newer_release_is_refused() -> None:
+    """Whatever it is: nothing is done, and the conductor learns why at once."""
+    machine = FakeMachine()
+    worker = Worker(machine)
+    plain = {**codec.loads(codec.dumps(a_build())), "kind": "Teleport", "beam": 7}
+    hint = signatures.messages(WorkerRpc.execute)["command"]
+    worker.take(signatures.load(hint, plain))
+    (refused,) = worker.outcomes(1)
+    assert (refused.ok, refused.failure.category) == (False, Category.API_NOT_SUPPORTED)
+    assert (refused.gone, refused.failure.clean, machine.calls) == (False, False, [])
+    assert refused.failure.remedy == f"upgrade the agent of {a_build().placed.host}"
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS, key=str))
+def test_a_refusal_has_what_the_outcome_of_any_command_has(command: type[Command]) -> None:
+    wanted = {one.name for one in dataclasses.fields(command.outcome())}
+    assert wanted <= {one.name for one in dataclasses.fields(NotUnderstood)}
 
 
 def test_a_build_that_is_repeated_undoes_nothing_of_one_that_ended_well() -> None:

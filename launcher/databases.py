@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping
+import importlib
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from common import clock
-from common.errors import ConfigurationError
+from common.errors import ConfigurationError, Unavailable
+from common.log import logger
 from common.release import VERSION, is_older
 
 if TYPE_CHECKING:
     from common.databases.migrations import Phase
     from db.reads.releases import Running
+
+LOG = logger(__name__)
 
 NAMES = ("cloud", "placement")
 
@@ -40,11 +44,9 @@ def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     return {name: url for name, url in found.items() if url}
 
 
-def _modules() -> Mapping[str, Any]:
-    import db.migrate
-    import placement.db.migrate
-
-    return {"cloud": db.migrate, "placement": placement.db.migrate}
+def _module(name: str) -> Any:
+    """Return what migrates a database; a process that needs one has no other in its memory."""
+    return importlib.import_module("db.migrate" if name == "cloud" else "placement.db.migrate")
 
 
 def upgrade(
@@ -67,12 +69,11 @@ def upgrade(
     found = {name: url for name, url in urls(conf).items() if name in names}
     if not found:
         raise ConfigurationError("The configuration names no database to upgrade.")
-    modules = _modules()
     if Phase.CONTRACT in phases and not alone:
         for name, url in found.items():
             _require_no_older(name, url)
     for name, url in found.items():
-        modules[name].upgrade(url, phases)
+        _module(name).upgrade(url, phases)
     return list(found)
 
 
@@ -96,9 +97,27 @@ def to_contract(name: str, url: str) -> tuple[str, ...]:
     """
     from common.databases import revisions
 
-    module = _modules()[name]
+    module = _module(name)
     state = module.state(url)
     return () if state.expanded is None else revisions.to_contract(state, module.known())
+
+
+def require(name: str, url: str) -> None:
+    """Raise ConfigurationError if a database is another release's, so that this one can't use it.
+
+    One that doesn't answer may answer later, and one that is empty may be made.
+    """
+    from common.databases import revisions
+
+    module = _module(name)
+    try:
+        state = module.state(url)
+    except Unavailable as error:
+        LOG.warning("Whether the %s database can be used isn't known: %s", name, error.message)
+        return
+    problem = revisions.problem(state, module.known())
+    if state.expanded is not None and problem is not None:
+        raise ConfigurationError(f"The {name} database {problem}.")
 
 
 def running(name: str, url: str) -> list[Running]:
@@ -130,5 +149,4 @@ def grant(conf: cfg.ConfigOpts, option: str, role: str) -> str:
 
 def check(conf: cfg.ConfigOpts, names: Collection[str] = NAMES) -> dict[str, str | None]:
     """Return {database: what is wrong with it, or None} for those that are configured."""
-    modules = _modules()
-    return {name: modules[name].check(url) for name, url in urls(conf).items() if name in names}
+    return {name: _module(name).check(url) for name, url in urls(conf).items() if name in names}

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from common.clients import credentials
 from common.errors import ConfigurationError
 from common.log import logger
+from launcher import databases
 
 if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
@@ -147,6 +148,8 @@ def conductor(wiring: Wiring) -> Service:
     from conductor.service import ConductorService
 
     conf, transport, placement = wiring.conf, wiring.transport, wiring.placement
+    if conf.database.connection:
+        databases.require("cloud", conf.database.connection)
     if not conf.conductor.own_scheduler:
         return ConductorService(conf, transport, placement)
     from common import rpc
@@ -231,6 +234,7 @@ def placement_api(wiring: Wiring) -> WSGIApplication:
     from launcher import clocks, health
     from placement.app import make_app, make_services
 
+    databases.require("placement", wiring.conf.placement_database.connection)
     services = make_services(wiring.conf)
     wiring.clock = wiring.clock or clocks.of_database(services.database.reader)
     wiring.note("placement", health.of_placement(services.database))
@@ -261,6 +265,7 @@ def _note_health(wiring: Wiring) -> None:
 
     if not wiring.has_cloud_api:
         wiring.has_cloud_api = True
+        databases.require("cloud", wiring.conf.database.reader_connection)
         wiring.clock = wiring.clock or clocks.of_database(wiring.reader)
         wiring.note(
             "cloud", health.of_api(wiring.reader, connect(wiring.transport, health.PING_SECONDS))

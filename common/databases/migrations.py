@@ -2,6 +2,8 @@
 
 ``versions/`` of a folder has those that expand the schema, the first of which makes it, and
 ``contractions/`` those that contract it. Each chain notes in a table of its own how far it is.
+
+How far a database is is read without alembic, which no service has in its memory.
 """
 
 from __future__ import annotations
@@ -13,10 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 
 from common.databases import revisions
 from common.databases.revisions import Chains, State
@@ -46,15 +44,12 @@ class Migrations:
 
     def known(self) -> Chains:
         """Return the revisions of this release."""
-        found = {
-            phase: tuple(one.revision for one in self._scripts(phase).walk_revisions())[::-1]
-            for phase in Phase
-        }
-        return Chains(found[Phase.EXPAND], found[Phase.CONTRACT])
+        return Chains(*map(self._chain, Phase))
 
     def state(self, connection: sa.Connection) -> State:
         """Return how far a database is."""
-        return State(*(self._current(connection, phase) for phase in Phase))
+        there = set(sa.inspect(connection).get_table_names())
+        return State(*(self._current(connection, phase, there) for phase in Phase))
 
     def problem(self, connection: sa.Connection) -> str | None:
         """Return why a database can't be used, or None; continues a sentence."""
@@ -80,9 +75,14 @@ class Migrations:
             self._run(connection, Phase.CONTRACT)
 
     def _run(self, connection: sa.Connection, phase: Phase) -> None:
-        scripts = self._scripts(phase)
+        from alembic.config import Config
+        from alembic.runtime.environment import EnvironmentContext
+        from alembic.script import ScriptDirectory
 
-        def upgrade(revision: Any, _context: MigrationContext) -> Any:
+        folder = str(self._folder / phase.value[0])
+        scripts = ScriptDirectory(str(self._folder), version_locations=[folder])
+
+        def upgrade(revision: Any, _context: Any) -> Any:
             return scripts._upgrade_revs("head", revision)
 
         with _turn, EnvironmentContext(Config(), scripts, fn=upgrade) as environment:
@@ -95,10 +95,16 @@ class Migrations:
             )
             environment.run_migrations()
 
-    def _scripts(self, phase: Phase) -> ScriptDirectory:
-        folder = str(self._folder / phase.value[0])
-        return ScriptDirectory(str(self._folder), version_locations=[folder])
+    def _chain(self, phase: Phase) -> tuple[str, ...]:
+        """Return the revisions of a chain: its files, which are numbered."""
+        files = (self._folder / phase.value[0]).glob("[rc][0-9]*.py")
+        return tuple(sorted(path.stem for path in files))
 
-    def _current(self, connection: sa.Connection, phase: Phase) -> str | None:
-        options = {"version_table": phase.value[1]}
-        return MigrationContext.configure(connection, opts=options).get_current_revision()
+    @staticmethod
+    def _current(connection: sa.Connection, phase: Phase, there: Collection[str]) -> str | None:
+        table = phase.value[1]
+        if table not in there:
+            return None
+        query: sa.Select[Any] = sa.select(sa.column("version_num")).select_from(sa.table(table))
+        found: str | None = connection.scalar(query)
+        return found

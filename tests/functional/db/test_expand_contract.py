@@ -21,6 +21,7 @@ from common.errors import ConfigurationError
 from db import engine, migrate, schema
 from db.records import ServerRecord, columns
 from db.types import UtcDateTime
+from launcher import databases
 from tests.pages import ROOT, block
 
 PAGE = "docs/development/new-revision.md"
@@ -117,6 +118,7 @@ def test_old_services_run_between_expansion_and_contraction(url: str, chains: Mi
     assert migrate.state(url) == State("r0002_reservation")
     # This release, which doesn't know the revision, starts and works.
     assert migrate.check(url) is None
+    databases.require("cloud", url)
     add_by_old(url, "between", "r-2")
     with connected(url) as connection:
         connection.execute(OLD.update().where(OLD.c.uuid == "before").values(description="mine"))
@@ -144,6 +146,8 @@ def test_old_services_run_between_expansion_and_contraction(url: str, chains: Mi
     refused = migrate.check(url)
     assert refused is not None
     assert refused.startswith("was contracted by a newer release, to c0002_reservation")
+    with pytest.raises(ConfigurationError, match="contracted by a newer release"):
+        databases.require("cloud", url)
     with pytest.raises(sa.exc.IntegrityError), connected(url) as connection:
         connection.execute(NEW.update().values(description=None))
 
@@ -186,3 +190,13 @@ def test_each_phase_may_run_again(sqlite_url: str, chains: Migrations) -> None:
     before = shape(sqlite_url)
     migrate.upgrade(sqlite_url, ALL, chains)
     assert shape(sqlite_url) == before
+
+
+def test_a_service_needs_an_expanded_database(sqlite_url: str) -> None:
+    migrate.upgrade(sqlite_url)
+    with connected(sqlite_url) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = 'r0000_before'")
+    with pytest.raises(ConfigurationError, match="The cloud database is at revision r0000_before"):
+        databases.require("cloud", sqlite_url)
+    databases.require("cloud", "postgresql+psycopg://nobody@127.0.0.1:1/nowhere")
+    databases.require("cloud", f"{sqlite_url}-not-made-yet")

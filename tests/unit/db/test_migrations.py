@@ -20,6 +20,8 @@ def test_each_follows_another_one(database: str, phase: Phase) -> None:
     folder = ROOT / database / "migrations"
     scripts = ScriptDirectory(str(folder), version_locations=[str(folder / phase.value[0])])
     names = [Path(script.path).stem for script in scripts.walk_revisions()]
+    # a file's name is its revision's: how far a database is is compared with the files
+    assert names == [script.revision for script in scripts.walk_revisions()]
     assert names == sorted(names, reverse=True)
     assert len(scripts.get_heads()) == len(scripts.get_bases()) == min(1, len(names))
     assert names or phase is Phase.CONTRACT

@@ -72,6 +72,7 @@ COMMANDS: Mapping[str, str] = {
     "server start": "cli.server.power:StartServers",
     "server stop": "cli.server.power:StopServers",
     "service": "cli.services.service:RunService",
+    "status upgrade-check": "cli.services.status:CheckUpgrade",
     "up": "cli.services.up:Up",
     "vmid list": "cli.admin.vmid:ListVmids",
 }

@@ -5,6 +5,8 @@ Options are declared beside the code that reads them; each such module has ``reg
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -29,10 +31,14 @@ def load(
     conf = cfg.ConfigOpts()
     for declare in register:
         declare(conf)
+    said = io.StringIO()
     try:
-        conf(args=list(args), project="micronova", prog=prog, default_config_files=list(files))
+        with contextlib.redirect_stderr(said):
+            conf(args=list(args), project="micronova", prog=prog, default_config_files=list(files))
     except (cfg.Error, OSError) as error:
         raise ConfigurationError(str(error)) from error
+    except SystemExit as error:  # of a value of an option that a command line could have
+        raise ConfigurationError(said.getvalue().strip()) from error
     try:
         _require_valid(conf)
     except ConfigurationError as error:

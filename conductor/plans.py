@@ -17,7 +17,7 @@ from common import codec
 from common.codec import Member
 from common.messages.commands import Command, MakeVolume, VmParts
 from common.messages.scheduling import Alternate
-from common.resources import volumes
+from common.resources import states, volumes
 from common.resources.bulk_migrations import Move, Steering
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
@@ -406,6 +406,14 @@ PARAMS: Mapping[str, type[Params]] = {
     "rebuild": SwapParams,
     "rescue": SwapParams,
 }
+
+
+#: what operations may be, by the tables that name them
+KNOWN_ACTIONS = frozenset(
+    str(one)
+    for names in (states.ACTIONS, InternalAction, VolumeAction, PLANS, PARAMS)
+    for one in names
+)
 
 
 def load_plan(action: str, data: Mapping[str, Any]) -> Plan:

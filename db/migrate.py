@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from common.databases import migrations, revisions
 from common.databases.migrations import Migrations, Phase
@@ -73,11 +72,7 @@ def state(url: str) -> State:
 
     Raises Unavailable when it doesn't answer.
     """
-    address = make_url(url)
-    file = address.database if address.get_backend_name() == "sqlite" else None
-    if file is not None and not Path(file).exists():
-        return State(None)  # to connect would make it
-    return read(url, MIGRATIONS.state)
+    return read(url, MIGRATIONS.state) if migrations.is_made(url) else State(None)
 
 
 def read(url: str, look: Callable[[sa.Connection], T]) -> T:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from oslo_config import cfg
 
 from common import clock
+from common.databases import revisions
 from common.errors import ConfigurationError, Unavailable
 from common.log import logger
 from common.release import VERSION, is_older
 
 if TYPE_CHECKING:
     from common.databases.migrations import Phase
+    from common.databases.revisions import Chains, State
     from db.reads.releases import Running
 
 LOG = logger(__name__)
@@ -90,16 +92,22 @@ def _require_no_older(name: str, url: str) -> None:
         )
 
 
+def state(name: str, url: str) -> tuple[State, Chains]:
+    """Return how far a database is, and the revisions of this release.
+
+    Raises Unavailable when it doesn't answer.
+    """
+    module = _module(name)
+    return module.state(url), module.known()
+
+
 def to_contract(name: str, url: str) -> tuple[str, ...]:
     """Return the revisions that are still to contract a database; none where it is empty.
 
     Raises Unavailable when it doesn't answer.
     """
-    from common.databases import revisions
-
-    module = _module(name)
-    state = module.state(url)
-    return () if state.expanded is None else revisions.to_contract(state, module.known())
+    found, known = state(name, url)
+    return () if found.expanded is None else revisions.to_contract(found, known)
 
 
 def require(name: str, url: str) -> None:
@@ -107,16 +115,13 @@ def require(name: str, url: str) -> None:
 
     One that doesn't answer may answer later, and one that is empty may be made.
     """
-    from common.databases import revisions
-
-    module = _module(name)
     try:
-        state = module.state(url)
+        found, known = state(name, url)
     except Unavailable as error:
         LOG.warning("Whether the %s database can be used isn't known: %s", name, error.message)
         return
-    problem = revisions.problem(state, module.known())
-    if state.expanded is not None and problem is not None:
+    problem = revisions.problem(found, known)
+    if found.expanded is not None and problem is not None:
         raise ConfigurationError(f"The {name} database {problem}.")
 
 

@@ -35,6 +35,13 @@ ALL = tuple(Phase)
 _turn = threading.Lock()
 
 
+def is_made(url: str) -> bool:
+    """Return whether there may be a database; to connect would make a file of SQLite."""
+    address = sa.make_url(url)
+    file = address.database if address.get_backend_name() == "sqlite" else None
+    return not file or Path(file).exists()
+
+
 class Migrations:
     """The revisions of one database."""
 
@@ -50,10 +57,6 @@ class Migrations:
         """Return how far a database is."""
         there = set(sa.inspect(connection).get_table_names())
         return State(*(self._current(connection, phase, there) for phase in Phase))
-
-    def problem(self, connection: sa.Connection) -> str | None:
-        """Return why a database can't be used, or None; continues a sentence."""
-        return revisions.problem(self.state(connection), self.known())
 
     def run(self, connection: sa.Connection, phases: Collection[Phase]) -> None:
         """Do what is left of the phases; the caller's transaction holds a lock of upgrades.

@@ -10,7 +10,7 @@ import os_traits
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from common.databases import migrations
+from common.databases import migrations, revisions
 from common.databases.migrations import Migrations, Phase
 from common.databases.revisions import Chains, State
 from placement.db import schema, sequence
@@ -44,15 +44,13 @@ def check(url: str) -> str | None:
 
     Changes nothing. Raises Unavailable when the database doesn't answer.
     """
-    database = Database(url, connections=1)
-    try:
-        return database.read(MIGRATIONS.problem)
-    finally:
-        database.close()
+    return revisions.problem(state(url), known())
 
 
 def state(url: str) -> State:
     """Return how far the database at `url` is. Raises Unavailable when it doesn't answer."""
+    if not migrations.is_made(url):
+        return State(None)
     database = Database(url, connections=1)
     try:
         return database.read(MIGRATIONS.state)

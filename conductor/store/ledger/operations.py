@@ -69,6 +69,16 @@ def readable(rows: Iterable[sa.Row[Any]]) -> tuple[list[Operation], list[int]]:
     return found, unreadable
 
 
+def unreadable(connection: sa.Connection) -> tuple[int, list[tuple[int, str]]]:
+    """Return how many operations are open, and (ID, action) of those among them that this release
+    could not continue."""
+    query = sa.select(*FIELDS).where(operations.c.state.in_(OPEN_STATES)).order_by(operations.c.id)
+    rows = connection.execute(query).all()
+    lost = set(readable(rows)[1])
+    lost |= {row.id for row in rows if row.action not in plans.KNOWN_ACTIONS}
+    return len(rows), [(row.id, row.action) for row in rows if row.id in lost]
+
+
 @dataclass(frozen=True)
 class NewOperation:
     """The first values of an operation."""

@@ -54,6 +54,7 @@ def release(repository: Repository, version: str, dist: Path | None, apply: bool
         check(made[1], made[2])
         files = hand_out(made, dist or repository.path / "dist")
         if apply:
+            tree.note(clone, version)
             tree.take(repository, clone, version)
     for path in files:
         say(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}")

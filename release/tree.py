@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from pathlib import Path
 VERSION = re.compile(r"^version = \S+$|^version = \"[^\"]+\"$", re.MULTILINE)
 _FORM = re.compile(r"[1-9]\d*\.\d+\.\d+")
 FRAGMENTS = "changes"
+RELEASED = "release/released.json"
+"""Names the newest release: {version, commit}."""
 _NOT_FRAGMENTS = frozenset({"README.md"})
 
 
@@ -80,13 +83,40 @@ def commit(clone: Repository, version: str) -> None:
     done = subprocess.run(words, cwd=clone.path, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CannotRelease(f"towncrier: {done.stdout}{done.stderr}")
+    words = [sys.executable, "-m", "release.surfaces", f"release/surfaces/{version}.json"]
+    done = subprocess.run(words, cwd=clone.path, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CannotRelease(f"release.surfaces: {done.stdout}{done.stderr}")
     clone.git("add", "--all")
     clone.git("commit", "--quiet", "--message", f"release: {version}")
     clone.git("tag", "--annotate", "--message", f"micronova {version}", f"v{version}")
 
 
+def note(clone: Repository, version: str) -> None:
+    """Commit which commit the release is: it can't name itself, and a clone may lack tags."""
+    released = {"version": version, "commit": clone.git("rev-parse", f"v{version}^{{commit}}")}
+    path = clone.path / RELEASED
+    path.write_text(json.dumps(released, indent=1) + "\n", encoding="utf-8")
+    clone.git("add", "--all")
+    clone.git("commit", "--quiet", "--message", f"release: note the commit of {version}")
+
+
+def released(repository: Repository) -> tuple[str, str] | None:
+    """Return version and commit of the newest release; None: there is none, or it isn't in this
+    clone."""
+    path = repository.path / RELEASED
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        repository.git("cat-file", "-e", f"{found['commit']}^{{commit}}")
+    except CannotRelease:
+        return None
+    return found["version"], found["commit"]
+
+
 def take(repository: Repository, clone: Repository, version: str) -> None:
-    """Bring the commit and the tag of a clone into the repository, on its present branch."""
+    """Bring commits and tag of a clone into the repository, on its present branch."""
     tag = f"refs/tags/v{version}"
-    repository.git("fetch", "--quiet", "--no-tags", str(clone.path), f"{tag}:{tag}")
-    repository.git("merge", "--quiet", "--ff-only", f"v{version}")
+    repository.git("fetch", "--quiet", "--no-tags", str(clone.path), "HEAD", f"{tag}:{tag}")
+    repository.git("merge", "--quiet", "--ff-only", clone.git("rev-parse", "HEAD"))

@@ -285,6 +285,12 @@ def repository(tmp_path: Path) -> Repository:
     (path / "CHANGELOG.md").write_text("".join(head[:2]))
     (path / "changes" / "README.md").write_text("# News fragments\n")
     (path / "changes" / "+first.added.md").write_text("Servers are made.\n")
+    (path / "release").mkdir()
+    (path / "release" / "surfaces.py").write_text(
+        "import pathlib, sys\n"
+        "pathlib.Path(sys.argv[1]).parent.mkdir()\n"
+        "pathlib.Path(sys.argv[1]).write_text('{}')\n"
+    )
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
     made = Repository(path)
     made.git("config", "user.name", "A maintainer")
@@ -306,8 +312,13 @@ def test_a_release_is_made_in_a_clone_and_taken_from_there(
     assert "\nversion = 1.2.3\n" in clone.git("show", "v1.2.3:setup.cfg")
     assert '\nversion = "1.2.3"\n' in clone.git("show", "v1.2.3:pyproject.toml")
     assert tree.fragments(clone) == []
+    assert "release/surfaces/1.2.3.json" in clone.git("ls-files")
+    assert tree.released(clone) is None
+    tree.note(clone, "1.2.3")
     tree.take(repository, clone, "1.2.3")
-    assert repository.git("rev-parse", "main") == clone.git("rev-parse", "v1.2.3^{commit}")
+    made = clone.git("rev-parse", "v1.2.3^{commit}")
+    assert repository.git("rev-parse", "main^") == made
+    assert tree.released(repository) == ("1.2.3", made)
     assert repository.git("status", "--porcelain") == ""
     # the first needs a fragment to be followed
     with pytest.raises(CannotRelease, match="no news fragments"):
@@ -326,6 +337,16 @@ def test_a_release_is_newer_than_all_others(repository: Repository) -> None:
         with pytest.raises(CannotRelease, match="not newer"):
             tree.refuse(repository, version)
     tree.refuse(repository, "1.10.0")
+
+
+def test_a_release_that_is_not_in_a_clone_is_none(repository: Repository, tmp_path: Path) -> None:
+    clone = repository.clone(tmp_path / "clone")
+    tree.commit(clone, "1.2.3")
+    tree.note(clone, "1.2.3")
+    shallow = tmp_path / "shallow"
+    words = ["git", "clone", "--quiet", "--depth", "1", f"file://{clone.path}", str(shallow)]
+    subprocess.run(words, check=True)
+    assert tree.released(Repository(shallow)) is None
 
 
 def test_what_is_not_committed_is_not_released(repository: Repository) -> None:

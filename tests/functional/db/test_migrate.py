@@ -138,4 +138,6 @@ def test_a_database_of_before_the_first_release_is_refused(sqlite_url: str, revi
 @pytest.mark.parametrize("name", migration.DATABASES)
 def test_the_initial_revision_is_written_from_the_schema(name: str) -> None:
     database = migration.DATABASES[name]
+    if len(list(database.path.parent.glob("r*.py"))) > 1:
+        pytest.skip("it is history: others follow it")
     assert database.path.read_text(encoding="utf-8") == migration.written(database)

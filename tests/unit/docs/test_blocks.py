@@ -155,7 +155,7 @@ def is_shell(program: Program, block: Block) -> None:
 def _known_options() -> Mapping[str, Mapping[str, cfg.Opt]]:
     found: dict[str, dict[str, cfg.Opt]] = {
         group: {name.replace("-", "_"): option for name, option in options.items()}
-        for group, options in sample._options().items()
+        for group, options in sample.options().items()
     }
     return found
 

@@ -127,7 +127,7 @@ def test_what_is_not_answered_is_found(
 
 @pytest.fixture(scope="module")
 def known_options() -> Mapping[str, set[str]]:
-    options = sample._options().items()
+    options = sample.options().items()
     return {group: {one.replace("-", "_") for one in named} for group, named in options}
 
 

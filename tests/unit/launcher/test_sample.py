@@ -35,7 +35,7 @@ def test_others_are_current(kind: str) -> None:
 
 
 def test_every_option_of_ours_has_a_help_text() -> None:
-    for group, options in sample._options().items():
+    for group, options in sample.options().items():
         if group not in sample.LIBRARIES:
             assert [name for name, option in options.items() if not option.help] == [], group
 

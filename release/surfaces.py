@@ -95,10 +95,12 @@ def findings() -> Surface:
     """The codes of the doctor's findings, and the audit's kinds."""
     from conductor.audit import kinds
 
-    found = {f"audit {name}": "" for name in kinds.KINDS}
-    pattern = re.compile(r"^#+ `?([a-z]+(?:_[a-z]+)+)`?|^\| `([a-z_]+)`", re.MULTILINE)
     page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
-    return found | {f"doctor {one or other}": "" for one, other in pattern.findall(page)}
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", page, re.MULTILINE)
+    codes = [code for row in rows for code in re.findall(r"`([a-z_]+)`", row)]
+    return dict.fromkeys(
+        [*(f"audit {name}" for name in kinds.KINDS), *(f"doctor {code}" for code in codes)], ""
+    )
 
 
 def errors() -> Surface:

@@ -12,8 +12,9 @@ import dataclasses
 import os
 import secrets
 import signal
+import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -89,6 +90,40 @@ class _Layout:
         return f"http://127.0.0.1:{self.ports['compute']}{_TYPES[kind][1]}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Programs:
+    """An installation of micronova."""
+
+    python: str
+    folder: Path
+    """Where it runs: a tree, or a folder without one for a wheel's."""
+    gunicorn: Path
+    """Its settings of gunicorn."""
+
+    def child(
+        self, name: str, module: str, words: Sequence[str], log: Path, extra: Mapping[str, str]
+    ) -> Child:
+        """Return one of its processes."""
+        environment = {"PYTHONPATH": str(self.folder), **extra}
+        command = [self.python, "-m", module, *words]
+        return Child(name, command, log, extra_environment=environment, folder=self.folder)
+
+    def micronova(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of it, as an operator does."""
+        return subprocess.run(
+            [self.python, "-m", "micronova", *words],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+
+
+TREE = Programs(sys.executable, ROOT, ROOT / "etc" / "gunicorn.conf.py")
+
+
 @dataclasses.dataclass
 class DistributedCloud:
     """The running cloud; `children` are its processes by name."""
@@ -100,6 +135,17 @@ class DistributedCloud:
     ports: Mapping[str, int]
     metrics_ports: Mapping[str, int]
     """{process: where it answers Prometheus}."""
+    make: Callable[[str, Programs], Child]
+    """Makes a process by name."""
+
+    def replace(self, name: str, programs: Programs) -> None:
+        """Let a process end in order, and start that of another installation in its place."""
+        child = self.children[name]
+        child.signal(signal.SIGTERM)
+        eventually(lambda: child.pid is None, START_SECONDS)
+        self.children[name] = self.make(name, programs)
+        self.children[name].start()
+        self.wait_started(name)
 
     def connection(self, name: str = "micronova-demo") -> Any:
         """Return an openstacksdk connection: micronova, -admin, -demo or -reader."""
@@ -155,6 +201,7 @@ def distributed_cloud(
     second_api: bool = False,
     compact: bool = False,
     bus_users: bool = True,
+    programs: Programs = TREE,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
 
@@ -163,7 +210,7 @@ def distributed_cloud(
     has the clock that its file says: see `backends.moved_clock`. With `second_api` another process
     like `compute` is named `SECOND_API`. `compact` is the layout with the fewest processes: one
     serves every API, placement too, and conductors have schedulers of their own. Each service has
-    a user of its own on the bus, unless `bus_users` is False.
+    a user of its own on the bus, unless `bus_users` is False. `programs` are what it consists of.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -188,21 +235,23 @@ def distributed_cloud(
         logins = {**identity, **dict(agents_users)}
         names = (*apis, *layout.replicas, *(f"compute-{agent}" for agent in agents))
         metrics = {name: backends.free_port() for name in names}
-        cloud = DistributedCloud(folder, postgres, broker, {}, ports, metrics)
-        for name, command, environment in _commands(
-            folder, common, agents, layout, metrics, buses, logins
-        ):
+        listed = _commands(folder, common, agents, layout, metrics, buses, logins)
+        commands = {one[0]: one[1:] for one in listed}
+
+        def make(name: str, programs: Programs) -> Child:
+            module, words, extra = commands[name]
             of_clock = backends.moved_clock(clocks[name]) if clocks and name in clocks else {}
-            cloud.children[name] = Child(
-                name,
-                command,
-                folder / "log" / f"{name}.log",
-                extra_environment={**environment, **of_clock},
-            )
-        _upgrade(folder)
-        for child in cloud.children.values():
-            stack.callback(child.stop)
-            child.start()
+            if module == "gunicorn":
+                words = [*words, "--config", str(programs.gunicorn)]
+            log = folder / "log" / f"{name}.log"
+            return programs.child(name, module, words, log, {**extra, **of_clock})
+
+        children = {name: make(name, programs) for name in commands}
+        cloud = DistributedCloud(folder, postgres, broker, children, ports, metrics, make)
+        _upgrade(folder, programs)
+        for name in cloud.children:
+            stack.callback(lambda name=name: cloud.children[name].stop())
+            cloud.children[name].start()
         for name in cloud.children:
             cloud.wait_started(name)
         eventually(lambda: _hosts_up(cloud) == (null_hosts or len(NODES)), START_SECONDS)
@@ -345,8 +394,8 @@ def _commands(
     metrics: Mapping[str, int],
     buses: Mapping[str, str],
     logins: Mapping[str, Login],
-) -> Iterator[tuple[str, list[str], dict[str, str]]]:
-    """Yield name, command and environment of every process of ours."""
+) -> Iterator[tuple[str, str, list[str], dict[str, str]]]:
+    """Yield name, module, arguments and environment of every process of ours."""
     answering: dict[str, Sections] = {
         name: {
             "metrics": {"port": str(port)},
@@ -359,22 +408,19 @@ def _commands(
         own = folder / ("placement.conf" if name == "placement" else "api.conf")
         port = folder / f"{name}-metrics.conf"
         write_private(port, render(answering[name]))
-        command = [
-            *(sys.executable, "-m", "gunicorn", f"micronova.wsgi:{served}"),
-            *("--config", str(ROOT / "etc" / "gunicorn.conf.py")),
-            *("--bind", f"127.0.0.1:{layout.ports[name]}", "--workers", str(_WORKERS)),
-        ]
-        yield name, command, {"MICRONOVA_CONFIG": f"{common}:{own}:{port}"}
+        words = [f"micronova.wsgi:{served}", "--workers", str(_WORKERS)]
+        words += ["--bind", f"127.0.0.1:{layout.ports[name]}"]
+        yield name, "gunicorn", words, {"MICRONOVA_CONFIG": f"{common}:{own}:{port}"}
     for name in layout.replicas:
         kind = name.partition("-")[0]
         own = folder / f"{name}.conf"
         write_private(own, render({kind: {"name": name}} | answering[name]))
         files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
-        yield name, _service(kind, *files), {}
+        yield name, "micronova", _service(kind, *files), {}
     for agent, sections in agents.items():
         own = folder / f"compute-{agent}.conf"
         write_private(own, render({**sections, **answering[f"compute-{agent}"]}))
-        yield f"compute-{agent}", _service("compute", common, own), {}
+        yield f"compute-{agent}", "micronova", _service("compute", common, own), {}
 
 
 def _buses(
@@ -435,10 +481,10 @@ def _agents_users(
 
 
 def _service(kind: str, *files: Path) -> list[str]:
-    command = [sys.executable, "-m", "micronova", "service", kind]
+    words = ["service", kind]
     for path in files:
-        command += ["--config-file", str(path)]
-    return command
+        words += ["--config-file", str(path)]
+    return words
 
 
 def _null_agents(hosts: int) -> dict[str, Sections]:
@@ -484,22 +530,13 @@ def token_file(simulator: Path) -> Path:
     return path
 
 
-def _upgrade(folder: Path) -> None:
-    """Run `micronova db upgrade`, as an operator does."""
-    import subprocess
-
+def _upgrade(folder: Path, programs: Programs) -> None:
     granted = {"reader": "api", "writer": "conductor", "placement": "placement"}
     roles = [f"--{option}-role=micronova_{role}" for option, role in granted.items()]
-    for words in (["--config-file", str(folder / "owners.conf"), *roles],):
-        done = subprocess.run(
-            [sys.executable, "-m", "micronova", "db", "upgrade", *words],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=START_SECONDS,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+    done = programs.micronova(
+        "db", "upgrade", "--config-file", str(folder / "owners.conf"), *roles
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def _hosts_up(cloud: DistributedCloud) -> int:

@@ -29,7 +29,7 @@ NEXT = {
     "versions/r0002_reservation.py": (PAGE, "python", '"r0002_reservation"'),
     "contractions/c0002_reservation.py": (PAGE, "python", '"c0002_reservation"'),
 }
-NEW = sa.table("servers", *map(sa.column, ("uuid", "reservation", "description")))
+NEW = sa.table("servers", *map(sa.column, ("uuid", "reservation")))
 OLD = schema.servers
 
 
@@ -139,17 +139,13 @@ def test_old_services_run_between_expansion_and_contraction(url: str, chains: Mi
             connection.execute(sa.text("UPDATE servers SET reservation = reservation_id"))
         migrate.upgrade(url, (Phase.CONTRACT,), chains)
         assert read_by_new(url) == {"before": "r-1", "between": "r-2"}
-    with connected(url) as connection:
-        rows = connection.execute(sa.select(NEW.c.uuid, NEW.c.description))
-        found = {row.uuid: row.description for row in rows}
-        assert found == {"before": "mine", "between": ""}
     refused = migrate.check(url)
     assert refused is not None
     assert refused.startswith("was contracted by a newer release, to c0002_reservation")
     with pytest.raises(ConfigurationError, match="contracted by a newer release"):
         databases.require("cloud", url)
     with pytest.raises(sa.exc.IntegrityError), connected(url) as connection:
-        connection.execute(NEW.update().values(description=None))
+        connection.execute(NEW.update().values(reservation=None))
 
 
 def test_both_ways_end_in_the_same_schema(

@@ -1,0 +1,158 @@
+"""The newest release is upgraded to the one after this tree, under load, in each order and back.
+
+Both run side by side on PostgreSQL and RabbitMQ: the release as its wheel, the next one with
+another schema and other messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.functional import backends, released
+from tests.functional.distributed import (
+    SECOND_API,
+    DistributedCloud,
+    Programs,
+    distributed_cloud,
+)
+from tests.functional.load import Load, creating
+from tests.functional.test_distributed import Client, assert_nothing_is_left, statuses
+from tests.functional.test_rolling_restart import API, WAIT_SECONDS, behind_haproxy, ready
+from tests.functional.waiting import eventually
+
+pytestmark = [pytest.mark.distributed, pytest.mark.long, pytest.mark.timeout(3600)]
+
+KINDS = {
+    "conductor": ("conductor-1", "conductor-2"),
+    "agents": ("compute-pve1", "compute-pve2", "compute-pve3"),
+    "api": (API, SECOND_API),
+    "scheduler": ("scheduler-1", "scheduler-2"),
+    "placement": ("placement",),
+}
+"""Each is upgraded first once; the others follow in this order."""
+
+_OLD = ("conductor", "placement")
+
+
+@pytest.fixture(scope="module")
+def old() -> Programs:
+    return released.installed()
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return released.next_one(tmp_path_factory.mktemp("next") / "tree")
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory, old: Programs) -> Iterator[DistributedCloud]:
+    folder = tmp_path_factory.mktemp("upgrade")
+    with distributed_cloud(folder, second_api=True, programs=old) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def load(cloud: DistributedCloud, folder: Path, prefix: str) -> Iterator[Load]:
+    """Clients create servers by the proxy until the block ends: all are made, without an error.
+
+    At the end all are deleted, and nothing is left of them.
+    """
+    port, client = backends.free_port(), Client(cloud)
+    what = client._what
+    body = {"flavorRef": what["flavor_id"], "imageRef": what["image_id"]}
+    work: dict[str, Any] = {
+        "url": f"http://127.0.0.1:{port}/compute/v2.1",
+        "token": str(cloud.connection().auth_token),
+        "body": {**body, "networks": what["networks"]},
+    }
+    began = time.monotonic()
+    with behind_haproxy(cloud, folder, port):
+        with creating(**work, prefix=prefix, pause=0.5) as made:
+            yield made
+        made.assert_no_errors()
+        eventually(lambda: made.settled(client.compute), WAIT_SECONDS)
+        made.assert_made_once(client.compute)
+    print(
+        f"\n{prefix}: accepted {len(made.accepted)}, made {len(made.accepted)}, "
+        f"errors {len(made.errors)}, longest answer {made.longest_seconds:.1f} s, "
+        f"{time.monotonic() - began:.0f} s"
+    )
+    for one in client.compute.servers(details=False):
+        client.compute.delete_server(one.id)
+    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+    assert_nothing_is_left(cloud)
+
+
+def replace(cloud: DistributedCloud, names: Sequence[str], programs: Programs) -> None:
+    for name in names:
+        cloud.replace(name, programs)
+        eventually(lambda name=name: ready(cloud, name) == 200, 90)
+
+
+def run(cloud: DistributedCloud, programs: Programs, *words: str, code: int = 0) -> str:
+    files = [word for name in _OLD for word in ("--config-file", f"{cloud.folder}/{name}.conf")]
+    done = programs.micronova(*words, *files)
+    assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def test_the_next_release_is_checked_and_its_schema_expanded(
+    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
+) -> None:
+    with load(cloud, tmp_path, "expand") as made:
+        said = run(cloud, new, "status", "upgrade-check")
+        assert "'micronova db expand' does r0002_reservation" in said
+        assert ", 0 of an older" not in said
+        refused = run(cloud, new, "db", "upgrade", code=1)
+        assert "The cloud database is still used by a release before 99.0.0" in refused
+        refused = run(cloud, new, "db", "contract", code=1)
+        assert "is still used by a release before 99.0.0" in refused
+        run(cloud, new, "db", "expand")
+        count = len(made.accepted)
+        eventually(lambda: len(made.accepted) > count + 3)
+    assert "can be used" in run(cloud, new, "db", "check")
+    assert "is up to date" in run(cloud, old, "db", "check")
+
+
+@pytest.mark.parametrize("first", KINDS)
+def test_each_order_of_upgrading_costs_no_client_an_error(
+    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path, first: str
+) -> None:
+    """And back: one service alone at first, then all others."""
+    order = [first, *(kind for kind in KINDS if kind != first)]
+    with load(cloud, tmp_path, f"{first}-first"):
+        for kind in order:
+            replace(cloud, KINDS[kind], new)
+        replace(cloud, KINDS[first][:1], old)
+        for kind in order:
+            replace(cloud, KINDS[kind], old)
+
+
+def test_what_is_contracted_is_refused_by_the_release_before(
+    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
+) -> None:
+    with load(cloud, tmp_path, "contract") as made:
+        for names in KINDS.values():
+            replace(cloud, names, new)
+        # their signs of life count for a minute
+        check = ("status", "upgrade-check")
+        eventually(lambda: ", 0 of an older" in run(cloud, new, *check, code=1), 120)
+        run(cloud, new, "db", "contract")
+        count = len(made.accepted)
+        eventually(lambda: len(made.accepted) > count + 3)
+    assert "is up to date" in run(cloud, new, "db", "check")
+    child = cloud.children["conductor-2"]
+    child.stop(20)
+    cloud.children["conductor-2"] = cloud.make("conductor-2", old)
+    cloud.children["conductor-2"].start()
+    eventually(lambda: cloud.children["conductor-2"].pid is None, 60)
+    log = cloud.children["conductor-2"].log_path.read_text()
+    assert "was contracted by a newer release, to c0002_reservation" in log
+    cloud.children["conductor-2"] = cloud.make("conductor-2", new)
+    cloud.restart("conductor-2")

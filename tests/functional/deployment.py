@@ -187,11 +187,20 @@ class Deployment:
 
     def start_services(self) -> None:
         """Do what the block of systemd says."""
-        for line in self.lines("services"):
+        self.follow("services", cwd=ROOT)
+
+    def upgrade(self) -> None:
+        """Do what the page about upgrades says, with the release that runs."""
+        self.follow("upgrade", cwd=self.configuration)
+
+    def follow(self, step: str, cwd: Path) -> None:
+        """Run the commands of a step; those to systemd are done by its part here."""
+        for line in self.lines(step):
             if line.startswith("systemctl "):
                 self.systemd.systemctl(*line.split()[1:])
             else:
-                self.shell(line, cwd=ROOT)
+                # a check may have warnings
+                self.shell(line, cwd=cwd, code=int(" upgrade-check " in line))
 
     # --- commands
 

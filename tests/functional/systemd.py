@@ -86,11 +86,20 @@ class Systemd:
         self._notified: dict[str, _Notifications] = {}
 
     def systemctl(self, *words: str) -> None:
-        """Do what `systemctl enable --now`, `reload` or `stop` of some units does."""
+        """Do what `systemctl enable --now`, `reload`, `restart` or `stop` of some units does."""
         verb = " ".join(word for word in words if word.startswith("-") or word == words[0])
-        act = {"enable --now": self._start, "reload": self._reload, "stop": self._stop}[verb]
+        act = {
+            "enable --now": self._start,
+            "reload": self._reload,
+            "restart": self._restart,
+            "stop": self._stop,
+        }[verb]
         for name in words[verb.count(" ") + 1 :]:
             act(name)
+
+    def _restart(self, name: str) -> None:
+        self._stop(name)
+        self._start(name)
 
     def stop_all(self) -> None:
         """Stop all that run, asking all of them at first."""

@@ -40,6 +40,8 @@ def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
         use_the_proxy(machine)
         links_are_what_the_proxy_says(machine)
         gunicorn_takes_the_worker(machine)
+        machine.upgrade()
+        use(machine)
         Audits(machine).assert_clean()
 
 

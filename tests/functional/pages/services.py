@@ -62,8 +62,8 @@ DATABASE = Reading(
 )
 DEPLOYED = Reading(
     "docs/deploy.md",
-    sentences=("micronova config show", "micronova db upgrade"),
-    values=(("config show", "config show --config-file {conf}"), *DATABASE.values),
+    sentences=("micronova config show",),
+    values=(("config show", "config show --config-file {conf}"),),
 )
 SCRAPES = Reading(
     "docs/monitor.md",

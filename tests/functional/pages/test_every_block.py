@@ -23,10 +23,12 @@ RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERV
 ELSEWHERE = frozenset(
     {
         "docs/deploy.md",
+        "docs/development/new-revision.md",
         "docs/existing-dashboards.md",
         "docs/install.md",
         "docs/kubernetes.md",
         "docs/regions.md",
+        "docs/upgrade.md",
     }
 )
 """Pages whose blocks are run by tests of their own."""

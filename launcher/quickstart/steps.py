@@ -10,6 +10,7 @@ from pathlib import Path
 import requests
 
 from common.clients import direct
+from common.databases.migrations import Phase
 from common.errors import ConfigurationError
 from common.findings import Finding
 from launcher import configuration as options
@@ -78,7 +79,8 @@ def make(memory: Memory, manager: str, say: Say) -> list[str]:
         machine.write(_GUNICORN, text, SHARED_MODE | 0o004)
     say("tables")
     conf = options.load(configuration.of_the_doctor(machine))
-    schemas.upgrade(conf)
+    # Services of a release before may run: docs/upgrade.md says how the rest follows.
+    schemas.upgrade(conf, phases=(Phase.EXPAND,))
     schemas.grant(conf, "reader-role", databases.READER)
     say(f"services, by {manager}" if manager != "none" else "commands")
     return processes.start(memory, manager, changed)

@@ -20,7 +20,7 @@ VERSION = _installed()
 
 
 def is_older(version: str, than: str = VERSION) -> bool:
-    """Return whether a release is older than another one; one that isn't known is.
+    """Return whether a release is older than another one; an unknown release is.
 
     >>> is_older("1.9.0", "1.10.0"), is_older("1.10.0", "1.10.0"), is_older("", "1.0.0")
     (True, False, True)

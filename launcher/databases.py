@@ -62,8 +62,8 @@ def upgrade(
 
     With `alone` nothing else uses them, whatever signs of life there are.
 
-    Raises ConfigurationError when none is configured, one is of another release, or one that is to
-    be contracted is used by an older release.
+    Raises ConfigurationError when none is configured, one is of another release, or an
+    older release uses what is to be contracted.
     """
     from common.databases.migrations import ALL, Phase
 
@@ -87,8 +87,8 @@ def _require_no_older(name: str, url: str) -> None:
         more = f" and {len(older) - _NAMED} more" if len(older) > _NAMED else ""
         raise ConfigurationError(
             f"The {name} database is still used by a release before {VERSION}: "
-            f"{', '.join(map(str, older[:_NAMED]))}{more}. Restart or stop them first; one that "
-            f"was killed counts as running for {SIGN_SECONDS:g} s."
+            f"{', '.join(map(str, older[:_NAMED]))}{more}. Restart or stop them first; a killed "
+            f"service counts as running for {SIGN_SECONDS:g} s."
         )
 
 
@@ -113,7 +113,7 @@ def to_contract(name: str, url: str) -> tuple[str, ...]:
 def require(name: str, url: str) -> None:
     """Raise ConfigurationError if a database is another release's, so that this one can't use it.
 
-    One that doesn't answer may answer later, and one that is empty may be made.
+    What doesn't answer may answer later, and what is empty may be made.
     """
     try:
         found, known = state(name, url)

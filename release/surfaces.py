@@ -128,7 +128,7 @@ def values() -> Surface:
 def fields() -> Surface:
     """The fields of messages, and of what is stored as JSON, with their types.
 
-    One that a release adds has a default: ``optional``.
+    What a release adds has a default: ``optional``.
     """
     found = {}
     for one in _messages():

@@ -12,7 +12,7 @@ from common.log import logger
 LOG = logger(__name__)
 
 UNEXPECTED = 255
-"""The exit code where the checks themselves broke off, as nova-status has it."""
+"""The exit code where the checks themselves broke off: nova-status's."""
 
 
 class CheckUpgrade(Command):

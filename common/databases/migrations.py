@@ -1,6 +1,6 @@
 """A schema's two chains of revisions, run by alembic on a connection that is given.
 
-``versions/`` of a folder has those that expand the schema, the first of which makes it, and
+``versions/`` of a folder has those that expand the schema (the first one makes it), and
 ``contractions/`` those that contract it. Each chain notes in a table of its own how far it is.
 
 How far a database is is read without alembic, which no service has in its memory.

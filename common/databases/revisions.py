@@ -36,7 +36,7 @@ class Chains:
 def refusal(found: State, known: Chains) -> str | None:
     """Return why a release can't use or upgrade a database, or None; continues a sentence.
 
-    One that a newer release has expanded can be used: nothing was taken from it.
+    A database that a newer release has expanded can be used: nothing was taken from it.
     """
     expanded, contracted = found.expanded, found.contracted
     if contracted is not None and contracted not in known.contracting:
@@ -79,7 +79,7 @@ def to_contract(found: State, known: Chains) -> tuple[str, ...]:
 def _after(found: str | None, chain: tuple[str, ...]) -> tuple[str, ...]:
     if found is None:
         return chain
-    # one that isn't known is a newer release's
+    # an unknown revision is a newer release's
     return chain[chain.index(found) + 1 :] if found in chain else ()
 
 

@@ -28,7 +28,7 @@ class Running:
 def running(connection: sa.Connection, since: datetime.datetime) -> list[Running]:
     """Return the services that gave a sign of life since then, and who is connected.
 
-    APIs give no signs; on PostgreSQL their sessions say of which release they are.
+    APIs give no signs; on PostgreSQL their sessions name their release.
     """
     alive = sa.select(_C.binary, _C.host, _C.version).where(_C.last_seen_at > since)
     found = [

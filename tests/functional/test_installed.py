@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from release import chroot, debian
-from release.chroot import Chroot
+from release.chroot import Booted, Chroot
 from release.tree import Repository
 from tests.fixtures.install_page import DEBIAN, ENVIRONMENT, MAKES, QUICKSTART, RELEASE
 from tests.functional import backends
@@ -114,12 +116,16 @@ def test_on_a_clean_debian(machine: Chroot) -> None:
 _PORTS = (5432, 5672)
 """Of a machine's own PostgreSQL and RabbitMQ; the chroot has the network of this one."""
 
-_STORY = """
+#: where supervisord runs services, as in a container, PostgreSQL and RabbitMQ are started by hand
+_BY_HAND = """
 pg_ctlcluster $(pg_lsclusters --no-header | cut -d' ' -f1,2) start
-RABBITMQ_NODENAME=quickstart@localhost; export RABBITMQ_NODENAME
 rabbitmq-server -detached
-rabbitmqctl await_startup --timeout 120 >/dev/null
 supervisord --configuration /etc/supervisor/supervisord.conf
+"""
+_STORY = """
+{start}
+RABBITMQ_NODENAME=quickstart@localhost; export RABBITMQ_NODENAME
+rabbitmqctl await_startup --timeout 120 >/dev/null
 took() {{ echo "took $1: $SECONDS s"; SECONDS=0; }}
 SECONDS=0
 {quickstart} 3</root/password
@@ -137,39 +143,80 @@ took remove
 ! psql --version >/dev/null || runuser -u postgres -- psql -Atc \
     "SELECT datname FROM pg_database WHERE datname IN ('micronova', 'placement')"
 rabbitmqctl --quiet list_users --no-table-headers
-ls /etc/micronova /etc/supervisor/conf.d /var/lib/micronova
-supervisorctl shutdown
+ls /etc/micronova {theirs} /var/lib/micronova
+{stop}
+"""
+_UNITS = """
+systemctl list-units --no-legend --state=active 'micronova*' | tr -d '\n'
+systemctl list-unit-files --no-legend --state=enabled 'micronova*'
 """
 
 
+@contextlib.contextmanager
+def running(machine: Chroot, manager: str) -> Iterator[Chroot | Booted]:
+    """The system in which somebody runs services."""
+    (machine.root / "etc/rabbitmq").mkdir(exist_ok=True)
+    name = "NODENAME=quickstart@localhost\n"
+    (machine.root / "etc/rabbitmq/rabbitmq-env.conf").write_text(name)
+    if manager == "supervisord":
+        yield machine
+        return
+    (machine.root / "usr/sbin/policy-rc.d").unlink()
+    try:
+        with machine.booted() as booted:
+            yield booted
+    except RuntimeError as error:
+        if "systemd doesn't run here" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("manager", ["supervisord", "systemd"])
 @pytest.mark.parametrize("machine", ["trixie"], indirect=True)
-def test_quickstart_on_a_clean_debian(machine: Chroot, tmp_path: Path) -> None:
+def test_quickstart_on_a_clean_debian(machine: Chroot, manager: str, tmp_path: Path) -> None:
+    """Package in, quickstart, a server, package out, and nothing is left; prints the seconds."""
     if busy := [port for port in _PORTS if backends.listens(port)]:
         pytest.skip(f"another server of this machine has the ports {busy}")
     [package] = (machine.root / "root").glob("*.deb")
-    before = files(machine)
+    before, began = files(machine), time.monotonic()
     install, quickstart = block(*QUICKSTART).splitlines()
     policy = machine.root / "usr/sbin/policy-rc.d"
     policy.write_text("#!/bin/sh\nexit 101\n")
     policy.chmod(0o755)
     # the rest is what the page's machine has: somebody who runs services
+    theirs = "supervisor" if manager == "supervisord" else "systemd-sysv"
     install = install.replace("micronova_1.0.0~deb13_amd64.deb", package.name)
-    install = install.replace("install ", "install --yes --no-install-recommends supervisor ")
+    install = install.replace("install ", f"install --yes --no-install-recommends {theirs} ")
     machine.run("bash", "-ec", f"cd /root; {install}")
-    with unprepared(tmp_path / "simulator", nodes=1, speed=50.0) as cluster:
+    print(f"took install: {time.monotonic() - began:.0f} s")
+    with (
+        unprepared(tmp_path / "simulator", nodes=1, speed=50.0) as cluster,
+        running(machine, manager) as system,
+    ):
         (machine.root / "root/password").write_text(cluster.password)
         (machine.root / "root/ca.pem").write_text(cluster.ca_file.read_text())
         port = f"--port {backends.free_port(8)}"
         line = quickstart.replace("https://pve1.example.org:8006", cluster.url)
         line += f" --yes --password-fd 3 --ca /root/ca.pem {port}"
-        said = machine.run("bash", "-ec", _STORY.format(quickstart=line, port=port)).stdout
+        by_hand = manager == "supervisord"
+        story = _STORY.format(
+            start=f"export RABBITMQ_NODENAME=quickstart@localhost{_BY_HAND}" if by_hand else "",
+            stop="supervisorctl shutdown" if by_hand else _UNITS,
+            theirs="/etc/supervisor/conf.d" if by_hand else "",
+            quickstart=line,
+            port=port,
+        )
+        said = system.run("bash", "-ec", story).stdout
     print(said)  # the seconds are for people
     assert "The cloud is up" in said
     assert "ACTIVE" in said.splitlines()
     left = said.partition("took remove")[2].splitlines()[1:]
     assert left[:2] == ["guest\t[administrator]", "/etc/micronova:"]
     assert not {"micronova", "placement", "micronova.conf", "identity"} & set(left[2:])
+    assert "micronova-" not in said.partition("took remove")[2]
+    began = time.monotonic()
     machine.run("apt-get", "purge", "--yes", "micronova")
+    print(f"took purge: {time.monotonic() - began:.0f} s")
     left_over = {name for name in files(machine) - before if "micronova" in name}
     assert left_over == set()
 

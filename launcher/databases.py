@@ -92,13 +92,18 @@ def _require_no_older(name: str, url: str) -> None:
         )
 
 
+def known(name: str) -> Chains:
+    """Return the revisions of a database that this release knows."""
+    found: Chains = _module(name).known()
+    return found
+
+
 def state(name: str, url: str) -> tuple[State, Chains]:
     """Return how far a database is, and the revisions of this release.
 
     Raises Unavailable when it doesn't answer.
     """
-    module = _module(name)
-    return module.state(url), module.known()
+    return _module(name).state(url), known(name)
 
 
 def to_contract(name: str, url: str) -> tuple[str, ...]:
@@ -106,8 +111,8 @@ def to_contract(name: str, url: str) -> tuple[str, ...]:
 
     Raises Unavailable when it doesn't answer.
     """
-    found, known = state(name, url)
-    return () if found.expanded is None else revisions.to_contract(found, known)
+    found, mine = state(name, url)
+    return () if found.expanded is None else revisions.to_contract(found, mine)
 
 
 def require(name: str, url: str) -> None:
@@ -116,11 +121,11 @@ def require(name: str, url: str) -> None:
     What doesn't answer may answer later, and what is empty may be made.
     """
     try:
-        found, known = state(name, url)
+        found, mine = state(name, url)
     except Unavailable as error:
         LOG.warning("Whether the %s database can be used isn't known: %s", name, error.message)
         return
-    problem = revisions.problem(found, known)
+    problem = revisions.problem(found, mine)
     if found.expanded is not None and problem is not None:
         raise ConfigurationError(f"The {name} database {problem}.")
 

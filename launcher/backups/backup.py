@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import shutil
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,9 +18,11 @@ from oslo_config import cfg
 
 import db.migrate
 import db.restored
-import placement.db.migrate
 from common import clock
+from common.databases import revisions
+from common.databases.revisions import State
 from common.errors import ConfigurationError
+from common.release import VERSION
 from db import engine
 from db.reads import cloud
 from launcher import databases
@@ -33,7 +34,6 @@ _FILES = ("secrets.json", "clouds.yaml", "openrc")
 _KEYSTONE = "keystone"
 _KEYSTONE_DATABASE = "keystone.db"
 _KEYS = ("fernet-keys", "credential-keys")
-_HEADS = {"cloud": db.migrate.head, "placement": placement.db.migrate.head}
 #: services whose last sign is younger may still run
 _RUNNING_SECONDS = 15.0
 
@@ -63,20 +63,15 @@ def make(conf: cfg.ConfigOpts, folder: Path, state: Path | None, say: Say) -> No
         _save_state(state, folder, say)
     made = Manifest(
         made_at=began.isoformat(timespec="seconds"),
-        release=_release(),
+        release=VERSION,
         cloud_id=identity.cloud_id,
         epoch=identity.epoch,
-        revisions={name: _HEADS[name]() for name in urls},
+        revisions={
+            name: str(databases.state(name, url)[0].expanded) for name, url in urls.items()
+        },
         files={name: manifest.sha256(folder / name) for name in manifest.files(folder)},
     )
     manifest.write(folder, made)
-
-
-def _release() -> str:
-    try:
-        return metadata.version("micronova")
-    except metadata.PackageNotFoundError:
-        return "0"  # run from its tree
 
 
 def put_back(
@@ -132,8 +127,9 @@ def _require_current(conf: cfg.ConfigOpts) -> None:
 
 def _require_release(found: Manifest) -> None:
     for name, revision in found.revisions.items():
-        needed = _HEADS[name]() if name in _HEADS else None
-        if revision != needed:
+        known = databases.known(name) if name in databases.NAMES else None
+        if known is None or revisions.problem(State(revision), known) is not None:
+            needed = None if known is None else known.expanding[-1]
             raise ConfigurationError(
                 f"The backup's {name} database is at revision {revision}, this release needs "
                 f"{needed}: put it back with micronova {found.release}, which made it, and "

@@ -53,11 +53,12 @@ def test_a_database_of_a_newer_release_is_one_line(
 ) -> None:
     assert micronova("db", "upgrade", "--config-file", str(config_file)).returncode == 0
     with contextlib.closing(sqlite3.connect(tmp_path / f"{name}.sqlite")) as database, database:
-        database.execute("UPDATE alembic_version SET version_num = 'r9999'")
+        database.execute("CREATE TABLE alembic_contracted (version_num VARCHAR(32))")
+        database.execute("INSERT INTO alembic_contracted VALUES ('c9999')")
     done = micronova("db", "upgrade", "--config-file", str(config_file))
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert f"The {name} database is at revision r9999, which is newer than this release" in last
+    assert f"The {name} database was contracted by a newer release, to c9999" in last
     assert "Traceback" not in done.stderr
 
 

@@ -112,6 +112,8 @@ MODULES: Mapping[str, str] = {
     "conductor/audit": _AUDIT,
     "common/failures.py": f"{_CHAOS}::test_every_category_has_a_remedy",
     "common/databases/revisions.py": f"{_SERVICES}::test_a_database_without_tables",
+    "launcher/upgrading/checks.py": "tests/functional/test_upgrade.py::"
+    "test_the_next_release_is_checked_and_its_schema_expanded",
     "common/story/summary.py": f"{NO_COMMAND}what the owner may choose next",
     "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what is there",
     "conductor/servers/create/replace_vmid.py": f"{NO_COMMAND}a list by which an option is chosen",

@@ -52,14 +52,14 @@ def placed(cloud: DistributedCloud, text: str) -> str:
 
 
 @contextlib.contextmanager
-def behind_haproxy(cloud: DistributedCloud, folder: Path, port: int) -> Iterator[None]:
+def behind_haproxy(cloud: DistributedCloud, folder: Path, port: int) -> Iterator[haproxy.States]:
     text = placed(cloud, (ROOT / "etc" / "haproxy" / "haproxy.cfg").read_text())
     printed = "bind :443 ssl crt /etc/haproxy/cloud.pem alpn h2,http/1.1"
     assert printed in text
     config = folder / "haproxy.cfg"
     config.write_text(text.replace(printed, f"bind 127.0.0.1:{port}"))
-    with haproxy.running(config, port):
-        yield
+    with haproxy.running(config, port) as states:
+        yield states
 
 
 @contextlib.contextmanager

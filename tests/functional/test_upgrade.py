@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional import backends, released
+from tests.functional import backends, haproxy, released
 from tests.functional.distributed import (
     SECOND_API,
     DistributedCloud,
@@ -58,10 +58,13 @@ def cloud(tmp_path_factory: pytest.TempPathFactory, old: Programs) -> Iterator[D
 
 
 @contextlib.contextmanager
-def load(cloud: DistributedCloud, folder: Path, prefix: str) -> Iterator[Load]:
+def load(
+    cloud: DistributedCloud, folder: Path, prefix: str
+) -> Iterator[tuple[Load, haproxy.States]]:
     """Clients create servers by the proxy until the block ends: all are made, without an error.
 
-    At the end all are deleted, and nothing is left of them.
+    At the end all are deleted, and nothing is left of them. Gives what the proxy thinks of the
+    APIs, too.
     """
     port, client = backends.free_port(), Client(cloud)
     what = client._what
@@ -73,10 +76,10 @@ def load(cloud: DistributedCloud, folder: Path, prefix: str) -> Iterator[Load]:
     }
     began = time.monotonic()
     try:
-        with behind_haproxy(cloud, folder, port):
+        with behind_haproxy(cloud, folder, port) as states:
             # few enough for the simulated nodes: none is refused for want of room
             with creating(**work, prefix=prefix, clients=2, pause=3.0) as made:
-                yield made
+                yield made, states
             made.assert_no_errors()
             eventually(lambda: made.settled(client.compute), WAIT_SECONDS)
             made.assert_made_once(client.compute)
@@ -94,10 +97,14 @@ def load(cloud: DistributedCloud, folder: Path, prefix: str) -> Iterator[Load]:
     assert_nothing_is_left(cloud)
 
 
-def replace(cloud: DistributedCloud, names: Sequence[str], programs: Programs) -> None:
+def replace(
+    cloud: DistributedCloud, names: Sequence[str], programs: Programs, states: haproxy.States
+) -> None:
+    """Restart processes as another installation's, each once the proxy uses the one before it."""
     for name in names:
         cloud.replace(name, programs)
         eventually(lambda name=name: ready(cloud, name) == 200, 90)
+        eventually(lambda: set(states().values()) == {"UP"}, 90)
 
 
 def run(cloud: DistributedCloud, programs: Programs, *words: str, code: int = 0) -> str:
@@ -110,7 +117,7 @@ def run(cloud: DistributedCloud, programs: Programs, *words: str, code: int = 0)
 def test_the_next_release_is_checked_and_its_schema_expanded(
     cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
 ) -> None:
-    with load(cloud, tmp_path, "expand") as made:
+    with load(cloud, tmp_path, "expand") as (made, _):
         said = run(cloud, new, "status", "upgrade-check")
         assert "'micronova db expand' does r0002_reservation" in said
         assert ", 0 of an older" not in said
@@ -131,20 +138,20 @@ def test_each_order_of_upgrading_costs_no_client_an_error(
 ) -> None:
     """And back: one service alone at first, then all others."""
     order = [first, *(kind for kind in KINDS if kind != first)]
-    with load(cloud, tmp_path, f"{first}-first"):
+    with load(cloud, tmp_path, f"{first}-first") as (_, states):
         for kind in order:
-            replace(cloud, KINDS[kind], new)
-        replace(cloud, KINDS[first][:1], old)
+            replace(cloud, KINDS[kind], new, states)
+        replace(cloud, KINDS[first][:1], old, states)
         for kind in order:
-            replace(cloud, KINDS[kind], old)
+            replace(cloud, KINDS[kind], old, states)
 
 
 def test_what_is_contracted_is_refused_by_the_release_before(
     cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
 ) -> None:
-    with load(cloud, tmp_path, "contract") as made:
+    with load(cloud, tmp_path, "contract") as (made, states):
         for names in KINDS.values():
-            replace(cloud, names, new)
+            replace(cloud, names, new, states)
         # their signs of life count for a minute
         check = ("status", "upgrade-check")
         eventually(lambda: ", 0 of an older" in run(cloud, new, *check, code=1), 120)

@@ -23,6 +23,8 @@ pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
 
 WAIT_SECONDS = 120
 NODES = 3
+CREATE = "openstack server create --image debian-12 --flavor m1.small --network vmbr0 --wait web"
+DELETE = "openstack server delete --wait web"
 
 
 def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
@@ -41,7 +43,8 @@ def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
         links_are_what_the_proxy_says(machine)
         gunicorn_takes_the_worker(machine)
         machine.upgrade()
-        use(machine)
+        machine.shell(CREATE)
+        machine.shell(DELETE)
         Audits(machine).assert_clean()
 
 
@@ -81,15 +84,13 @@ def up(machine: Deployment, command: str) -> set[str]:
 
 def use(machine: Deployment) -> None:
     """A server is made through the public API, its console opened, and it is deleted."""
-    machine.shell(
-        "openstack server create --image debian-12 --flavor m1.small --network vmbr0 --wait web"
-    )
+    machine.shell(CREATE)
     console = machine.shell("openstack console url show web -f value -c url").strip()
     assert console.startswith(f"https://127.0.0.1:{machine.ports['console']}/vnc_auto.html?")
     trusted = ssl.create_default_context(cafile=machine.configuration / "console.pem")
     with visiting(console, ssl=trusted) as visitor:
         assert "web" in enter_screen(visitor)
-    machine.shell("openstack server delete --wait web")
+    machine.shell(DELETE)
     url = f"http://127.0.0.1:{machine.ports['dashboard']}/dashboard/login"
     assert requests.get(url, timeout=30).status_code == 200
 

@@ -29,4 +29,4 @@ def is_older(version: str, than: str = VERSION) -> bool:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in re.findall(r"\d+", version))
+    return tuple(int(one) for one in re.findall(r"[0-9]+", version))

@@ -149,7 +149,7 @@ class Booted:
 
     def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a program in it, beside its services."""
-        target = ("nsenter", f"--target={self.pid}", *_SPACES, "--root", "--wd=/")
+        target = ("nsenter", f"--target={self.pid}", *_SPACES, "--root", "env", "--chdir=/")
         return _done([*target, *words], check)
 
 

@@ -37,8 +37,6 @@ KINDS = {
 }
 """Each is upgraded first once; the others follow in this order."""
 
-_OLD = ("conductor", "placement")
-
 
 @pytest.fixture(scope="module")
 def old() -> Programs:
@@ -108,8 +106,7 @@ def replace(
 
 
 def run(cloud: DistributedCloud, programs: Programs, *words: str, code: int = 0) -> str:
-    files = [word for name in _OLD for word in ("--config-file", f"{cloud.folder}/{name}.conf")]
-    done = programs.micronova(*words, *files)
+    done = programs.micronova(*words, "--config-file", f"{cloud.folder}/owners.conf")
     assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 

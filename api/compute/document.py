@@ -239,6 +239,13 @@ operate.md.
 when the last `audit` that ended well began and ended. 8 statements, however large the cloud is.
 `micronova metrics` has the same in Prometheus' text format: see operate.md.
 
+`GET /waiting` answers `{"waiting": [{"server_id", "project_id", "request_id",
+"together_with_request", "needs", "availability_zone", "since", "until", "place", "of",
+"overtaken", "is_tried_now"}]}`: the servers of the project that wait for room on a host, by the
+time of their arrival; to administrators those of all projects, with the host that is kept for
+each (`kept_host`). `needs` are amounts by resource class; `place` counts all projects' servers.
+`limit` and `marker` (a `place`) page over them. See scheduler.md.
+
 `GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker",
 "state", "health", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits
 there, by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where

@@ -7,9 +7,6 @@ import json
 
 from cli.command import Command, flag
 from cli.services.service import CONFIGURATION, any_config_files, reading
-from common.log import logger
-
-LOG = logger(__name__)
 
 UNEXPECTED = 255
 """The exit code where the checks themselves broke off: nova-status's."""
@@ -29,10 +26,12 @@ class CheckUpgrade(Command):
         from oslo_upgradecheck.upgradecheck import Code, Result
 
         from common.errors import ConfigurationError
+        from common.log import logger
         from launcher import configuration
         from launcher.embedded import settings
         from launcher.upgrading import checks
 
+        log = logger(__name__)
         try:
             files = any_config_files(parsed_args)
             conf = configuration.load(files, settings.register)
@@ -43,7 +42,7 @@ class CheckUpgrade(Command):
             try:
                 found = checks.results(conf)
             except Exception:
-                LOG.exception("The checks broke off.")
+                log.exception("The checks broke off.")
                 return UNEXPECTED
         if parsed_args.json:
             rows = [

@@ -97,6 +97,8 @@ COMPUTE: Mapping[str, Listing] = {
     ACTIONS: Listing(
         ACTIONS.format(server_id=uuid_of(1)), (request_of(5), request_of(3)), request_of(2)
     ),
+    # Its markers are places in the queue.
+    "/waiting": Listing("/waiting", (uuid_of(5),), "0"),
     f"{USAGE}/{{project_id}}": Listing(f"{USAGE}/demo", (THEIRS, GONE), uuid_of(2)),
 }
 #: lists of those who see everything

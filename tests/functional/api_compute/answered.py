@@ -405,7 +405,7 @@ OURS = frozenset(
         ),
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
         *("GET /evacuations/{}", "GET /rebalance", "GET /drains/{}", "GET /vmids", "GET /metrics"),
-        "GET /queues",
+        *("GET /queues", "GET /waiting"),
         *(
             "GET /bulk-migrations",
             "POST /bulk-migrations",

@@ -12,6 +12,7 @@ from db.records import FaultRecord
 
 #: errors whose messages are for the owner: they name nothing outside the project
 _OPEN = frozenset({Category.QUOTA_EXCEEDED})
+_KNOWN = frozenset(one.value for one in Category)
 
 
 def message(
@@ -27,10 +28,9 @@ def message(
         return fault.message
     if fault.owner_message:
         return fault.owner_message
-    try:
-        category = Category(fault.category)
-    except ValueError:  # from a newer conductor
+    if fault.category not in _KNOWN:  # from a newer conductor
         return "The operation failed."
+    category = Category(fault.category)
     return fault.message if category in _OPEN else owner_sentence(category, resource_type)
 
 

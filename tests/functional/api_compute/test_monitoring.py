@@ -12,7 +12,7 @@ from conductor.record_metrics import SHOWN, samples
 from conductor.store.monitoring import Record
 from db import schema
 from db.reads import metrics, monitoring
-from tests.fixtures.compute import NOW, ComputeApi, a_full_server, a_host, a_service
+from tests.fixtures.compute import NOW, ComputeApi, a_full_server, a_host, a_service, uuid_of
 from tests.fixtures.listings import Row, counted
 from tests.functional.api_compute.conftest import MakeApi
 from tests.functional.api_compute.test_metrics import an_operation
@@ -30,6 +30,7 @@ def read(api: ComputeApi) -> Record:
             metrics.read(connection, since),
             monitoring.operations(connection),
             monitoring.Clusters().read(connection, since),
+            monitoring.waiting(connection),
         )
 
 
@@ -136,6 +137,46 @@ def test_facts_are_read_again_when_they_changed(make: MakeApi) -> None:
     assert vcpus() == 8
 
 
+def a_waiting(number: int, zone: str | None = None) -> Row:
+    return (
+        schema.waiting_builds,
+        {
+            "operation_id": number,
+            "server_uuid": uuid_of(number),
+            "project_id": "demo",
+            "needs": {"VCPU": 1},
+            "zone": zone,
+            "since": NOW,
+            "until": NOW,
+            "refused": {},
+            "tried_at": NOW,
+            "overtaken": 0,
+        },
+    )
+
+
+def test_servers_that_wait_for_room_are_summed_by_zone(make: MakeApi) -> None:
+    size = {"vcpus": 2, "memory_mib": 512, "disk_gib": 3, "vm_state": "building"}
+    api = make(
+        a_full_server(1, host=None, operation_id=1, **size),
+        a_full_server(2, host=None, operation_id=2, **size),
+        a_full_server(3, host=None, operation_id=3, **size),
+        a_full_server(4, host="a", operation_id=4, **size),
+        a_full_server(5, host=None, operation_id=9, **size),
+        a_full_server(6, host=None, operation_id=6, deleted_at=NOW, **size),
+        *(a_waiting(number) for number in (1, 4, 5, 6)),
+        *(a_waiting(number, "z1") for number in (2, 3)),
+    )
+    found = samples(read(api))
+    assert found["micronova_waiting_servers"] == {("",): 1, ("z1",): 2}
+    needs = found["micronova_waiting_resources"]
+    assert needs["z1", "vcpus"] == 4
+    assert needs["z1", "memory_bytes"] == 1024 * 2**20
+    assert needs["", "disk_bytes"] == 3 * 2**30
+    since = found["micronova_waiting_oldest_timestamp_seconds"]
+    assert since == {("",): NOW.timestamp(), ("z1",): NOW.timestamp()}
+
+
 def test_every_metric_of_the_record_has_its_labels(make: MakeApi) -> None:
     api = make(a_full_server(1), an_open(1, **leased("c1", 60)))
     found = samples(read(api))
@@ -154,4 +195,4 @@ def test_the_statements_are_few_whatever_there_is(make: MakeApi) -> None:
     api = make(*(a_full_server(number) for number in range(1, 30)))
     with counted(api.reader) as statements:
         read(api)
-        assert statements() == 12
+        assert statements() == 13

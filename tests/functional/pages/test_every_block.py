@@ -42,6 +42,13 @@ EXCEPTIONS = {
         "tests/functional/cli/test_backup.py makes a backup and puts it back, which ends a cloud "
         "that other pages are run on; tests/functional/test_restored_record.py decides about it"
     ),
+    ("docs/least-privilege.md", "clients, browsers"): "a drawing",
+    ("docs/least-privilege.md", "table inet micronova"): (
+        "an example, in which names stand for addresses of machines that tests don't have"
+    ),
+    ("docs/scheduler.md", "--hint micronova:wait=3600"): (
+        "it waits for a full cloud to have room: tests/functional/test_waiting_for_room.py"
+    ),
     ("docs/states.md", "stateDiagram-v2"): (
         "a picture made of common/resources/states.py; "
         "tests/unit/launcher/test_sample.py compares the page"
@@ -54,6 +61,8 @@ LISTS = frozenset({"docs/api.md", "docs/cli.md", "docs/states.md"})
 
 NAMED = {
     "micronova capacity": "names the command, which needs options: --without is run",
+    "micronova explain big": "tests/functional/test_waiting_for_room.py explains such a server",
+    "micronova queue list --waiting": "as above, and tests/unit/cli/test_nouns.py",
     "micronova rebalance": "names the command, which needs --plan, --apply or another option",
     "micronova volume create|delete|set --size|revert": (
         "names four commands and their --wait; tests/functional/cli/test_live.py waits by them"

@@ -146,6 +146,30 @@ def test_queues_of_all_pages() -> None:
     assert compute.called("get")[2] == (("/queues",), {"params": {"host": "pve1"}})
 
 
+def test_servers_that_wait_for_room_of_all_pages() -> None:
+    def one(place: int, **more: Any) -> dict[str, Any]:
+        needs = {"VCPU": 2, "MEMORY_MB": 512}
+        waiting = {"place": place, "server_id": f"s{place}", "project_id": "p", "needs": needs}
+        times = {"since": "2026-01-01T00:00:00.000000", "until": "2026-01-01T01:00:00.000000"}
+        return {**waiting, **times, "availability_zone": None, "overtaken": 3, **more}
+
+    pages = {
+        None: {"waiting": [one(1, kept_host="pve1")], "waiting_links": [{"rel": "next"}]},
+        "1": {"waiting": [one(2, availability_zone="z")]},
+    }
+    compute = FakeProxy(
+        get=lambda _, params: SimpleNamespace(
+            status_code=200, json=lambda: pages[params.get("marker")]
+        )
+    )
+    shown = rows(FakeConnection(compute), "queue", "list", "--waiting")
+    assert [(row["Place"], row["Server"], row["Zone"], row["Host kept"]) for row in shown] == [
+        (1, "s1", None, "pve1"),
+        (2, "s2", "z", None),
+    ]
+    assert shown[0]["Needs"] == "512 MEMORY_MB, 2 VCPU"
+
+
 def test_nodes_enabled_and_disabled() -> None:
     compute = FakeProxy(
         services=lambda host, binary: [a_service()] if host == "pve1" else [],

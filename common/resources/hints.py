@@ -16,8 +16,6 @@ NEAR_IP = "build_near_host_ip"
 CIDR = "cidr"
 #: seconds that a request may wait for room on a host; also a flavor's extra spec
 WAIT = "micronova:wait"
-#: whether the servers of one request are placed together, or not at all
-WAIT_ALL = "micronova:wait_all"
 #: the size of the network around the address if the hint has none
 _DEFAULT_CIDR = "/24"
 _DIGITS = 9

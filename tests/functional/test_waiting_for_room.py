@@ -263,6 +263,24 @@ def test_an_extra_spec_has_them_wait_too(
         delete(cloud, one)
 
 
+def test_one_that_needs_what_no_host_has_waits_too(
+    cloud: Cloud, create: Callable[..., str], tmp_path: Path
+) -> None:
+    specs = {"micronova:wait": "300", "resources:CUSTOM_LICENSE": "1"}
+    path = f"/v2.1/flavors/{SMALL}/os-extra_specs"
+    cloud.call("POST", path, ADMIN, json={"extra_specs": specs})
+    uuid = create("licensed", flavor=SMALL, wait=None)
+    eventually(lambda: waits(tmp_path, uuid))
+    [one] = cloud.call("GET", "/v2.1/waiting")["waiting"]
+    assert one["needs"]["CUSTOM_LICENSE"] == 1
+    host = cloud.placement.providers()[0].uuid
+    cloud.placement.ensure_resource_class("CUSTOM_LICENSE")
+    mine = cloud.placement.inventories(host) | {"CUSTOM_LICENSE": {"total": 1}}
+    cloud.placement.set_inventory(host, mine)
+    eventually(lambda: read_state(tmp_path, uuid) == "active")
+    delete(cloud, uuid)
+
+
 @pytest.mark.parametrize("wait", ["soon", "-1", "1.5", [1, 2], {"a": 1}, "9" * 30, True, ""])
 def test_a_hint_that_is_no_number_is_refused(cloud: Cloud, tmp_path: Path, wait: Any) -> None:
     body = {

@@ -1,1 +1,1 @@
-"""Builds that wait for room on a host: who begins to wait, and who is woken by what is freed."""
+"""Builds that wait for room on a host: which begin to wait, and which are tried again."""

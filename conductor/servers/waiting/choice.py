@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import datetime
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -99,7 +100,8 @@ def _keep(
         taken = set(kept.values())
         near = one.kept if one.kept in free and one.kept not in taken else None
         if near is None:
-            near = max((h for h in free if h not in taken), key=_nearness(one, free), default=None)
+            others = (host for host in free if host not in taken)
+            near = max(others, key=functools.partial(_nearness, one, free), default=None)
         if near is not None and len(kept) < MOST:
             kept[one.operation_id] = near
     for one in asleep:
@@ -108,16 +110,11 @@ def _keep(
     return kept
 
 
-class _nearness:  # noqa: N801 - a key function
-    """How near hosts are to have room for a build: the part of the scarcest that is free."""
-
-    def __init__(self, one: Waiting, free: Mapping[str, Amounts]) -> None:
-        self._needs, self._free = one.needs, free
-
-    def __call__(self, host: str) -> tuple[float, str]:
-        free = self._free[host]
-        parts = [min(1.0, free.get(name, 0) / amount) for name, amount in self._needs.items()]
-        return (min(parts, default=1.0), host)
+def _nearness(one: Waiting, free: Mapping[str, Amounts], host: str) -> tuple[float, str]:
+    """Return how near a host is to have room: the free part of the scarcest class; by name."""
+    there = free[host]
+    parts = [min(1.0, there.get(name, 0) / amount) for name, amount in one.needs.items()]
+    return (min(parts, default=1.0), host)
 
 
 def _take_all(

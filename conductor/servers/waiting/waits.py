@@ -19,6 +19,7 @@ from conductor.store.records import Operation, Server
 from conductor.store.servers import waiting
 from conductor.store.servers.waiting import Amounts
 from conductor.store.transactions import Transaction, after_commit
+from conductor.sync import allocations
 
 LOG = logger(__name__)
 
@@ -45,16 +46,6 @@ def asked_seconds(cloud: Cloud, server: Server) -> int:
     return min(asked, int(cloud.conf.conductor.wait_most_seconds))
 
 
-def needs_of(server: Server) -> dict[str, int]:
-    """Return what a server needs of each resource class, without zeros."""
-    amounts = {
-        "VCPU": server.vcpus,
-        "MEMORY_MB": server.memory_mib,
-        "DISK_GB": server.disk_gib,
-    }
-    return {name: amount for name, amount in amounts.items() if amount}
-
-
 def waited(operation: Operation) -> str:
     """Return for how long a build waited, as a sentence after others; empty: it did not."""
     since = operation.planned(CreatePlan).waits_since
@@ -77,7 +68,7 @@ class Waits:
         that does not wait. Hosts that then refuse it are asked again once they have more."""
         if not asked_seconds(self._cloud, server):
             return {}
-        return self._room(needs_of(server))
+        return self._room(allocations.whole(server))
 
     def kept_from(self, operation: Operation) -> tuple[str, ...]:
         """Return hosts that a build that waits may not have: they are kept for others."""
@@ -99,7 +90,7 @@ class Waits:
         if all(_is_over(operation) for operation, _ in builds):
             return waited(builds[0][0])
         gang = builds[0][0].request_id if len(builds) > 1 else None
-        if gang is not None and not has_room(room, needs_of(builds[0][1]), len(builds)):
+        if gang is not None and not has_room(room, allocations.whole(builds[0][1]), len(builds)):
             # No host refused one of them: there was too little for all.
             room = {}
 
@@ -149,7 +140,7 @@ class Waits:
             "server_uuid": server.uuid,
             "project_id": server.project_id,
             "gang": gang,
-            "needs": needs_of(server),
+            "needs": allocations.whole(server),
             "zone": server.pinned_availability_zone,
             "since": since,
             "until": until,
@@ -216,20 +207,22 @@ class Waits:
             after_commit(connection, self._cloud.wake)
 
     def _write(self, connection: Transaction, choice: Choice, now: datetime.datetime) -> None:
-        for operation_id, count in choice.overtaken.items():
-            waiting.note(connection, operation_id, overtaken=count)
-        for operation_id, host in choice.kept.items():
-            waiting.note(connection, operation_id, kept=host)
+        waiting.note_all(connection, "overtaken", choice.overtaken)
+        waiting.note_all(connection, "kept", choice.kept)
         if choice.woken:
             waiting.wake(connection, choice.woken, now)
 
     def _room(self, least: Amounts) -> Room:
         """Return what the hosts that have so much have free."""
+        candidates = self._cloud.placement.candidates
         try:
-            found = self._cloud.placement.candidates(least, forbidden=[_DISABLED], limit=None)
+            found = candidates(least, forbidden=[_DISABLED], limit=None)
         except Invalid:
-            # No host was ever disabled: placement does not know the trait.
-            found = self._cloud.placement.candidates(least, limit=None)
+            # Placement knows no such trait, as no host was ever disabled; or no such class.
+            try:
+                found = candidates(least, limit=None)
+            except Invalid:
+                return {}
         return {
             uuid: {
                 name: int(usage.capacity[number]) - int(usage.used[number])
@@ -254,6 +247,6 @@ def _is_over(operation: Operation) -> bool:
 
 
 def _least(found: Sequence[waiting.Waiting]) -> Amounts:
-    """Return what each of them needs at least."""
+    """Return the least amount of each class that all of them need."""
     names = set(found[0].needs).intersection(*(one.needs for one in found))
     return {name: min(one.needs[name] for one in found) for name in names} or {"VCPU": 1}

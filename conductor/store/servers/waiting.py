@@ -108,11 +108,16 @@ def wake(connection: sa.Connection, operation_ids: Sequence[int], now: datetime.
     _make_due(connection, operation_ids)
 
 
-def note(connection: sa.Connection, operation_id: int, **values: Any) -> None:
-    """Change columns of one row."""
-    connection.execute(
-        waiting_builds.update().where(_W.operation_id == operation_id).values(**values)
-    )
+def note_all(connection: sa.Connection, column: str, by_operation: Mapping[int, Any]) -> None:
+    """Change a column of several rows. One statement; none for none."""
+    rows = [{"of": number, column: value} for number, value in sorted(by_operation.items())]
+    if rows:
+        connection.execute(
+            waiting_builds.update()
+            .where(_W.operation_id == sa.bindparam("of"))
+            .values({column: sa.bindparam(column)}),
+            rows,
+        )
 
 
 def kept_from(connection: sa.Connection, operation_id: int) -> tuple[str, ...]:

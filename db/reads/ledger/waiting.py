@@ -87,8 +87,11 @@ def of_operations(connection: sa.Connection, operation_ids: Collection[int]) -> 
 
 
 def would_do(connection: sa.Connection, one: Waiting) -> str | None:
-    """Return the smallest server of the same project whose end would make room; None: none."""
-    enough = [_AMOUNTS[name] >= amount for name, amount in one.needs.items() if name in _AMOUNTS]
+    """Return the smallest server of the same project whose end would make room; None: none, or
+    it needs what the record doesn't say of servers."""
+    if one.needs.keys() - _AMOUNTS.keys():
+        return None
+    enough = [_AMOUNTS[name] >= amount for name, amount in one.needs.items()]
     query = (
         sa.select(_S.uuid)
         .where(_S.project_id == one.project_id, _S.deleted_at.is_(None), _S.host.is_not(None))

@@ -44,6 +44,7 @@ class Benchmark:
 
 
 _FEW_DECISIONS = ("--hosts", "20", "--decisions", "2", "--schedulers", "1")
+_FEW_WAIT = ("--hosts", "3", "--waiting", "4", "--ordinary", "1")
 _FEW = ("--single", "1", "--many", "2", "--listed", "2", "--warm", "0", "--hosts", "2")
 
 #: programs that print figures; the soak and hostile requests look for leaks, and have commands of
@@ -74,6 +75,7 @@ BENCHMARKS = (
     Benchmark("token_check", short=("--requests", "2")),
     Benchmark("metrics", short=("--hosts", "2", "--servers", "1", "--rounds", "1")),
     Benchmark("dashboard", short=("--runs", "1")),
+    Benchmark("waiting", short=(*_FEW_WAIT, "--releases", "1", "--at-once", "1")),
 )
 
 

@@ -246,6 +246,12 @@ time of their arrival; to administrators those of all projects, with the host th
 each (`kept_host`). `needs` are amounts by resource class; `place` counts all projects' servers.
 `limit` and `marker` (a `place`) page over them. See scheduler.md.
 
+`GET /waiting/hosts`, for administrators, answers `{"waiting": how many wait, "kinds":
+[{"like_host", "availability_zone", "capacity", "hosts_now", "more_hosts", "takes"}]}`: for each
+kind of host that there is (hosts of a zone that offer the same; `capacity` by resource class, of
+an empty one) how many more of it would have room for those that one of them can take, and how
+many these are. Room and zones are counted, not what other filters ask for.
+
 `GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker",
 "state", "health", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits
 there, by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where

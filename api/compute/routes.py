@@ -35,7 +35,7 @@ from api.compute.resources.own.explanations import Explanations
 from api.compute.resources.own.metrics import Metrics
 from api.compute.resources.own.queues import Queues
 from api.compute.resources.own.vmids import Vmids
-from api.compute.resources.own.waiting import WaitingServers
+from api.compute.resources.own.waiting import HostsForWaiting, WaitingServers
 from api.compute.resources.own.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
 from api.compute.resources.quotas import Limits, QuotaClassSets, QuotaSets
 from api.compute.resources.server_groups import ServerGroups
@@ -315,6 +315,7 @@ ROUTES = (
     Row("/metrics", Metrics, {"GET": "show"}),
     Row("/queues", Queues, {"GET": "index"}),
     Row("/waiting", WaitingServers, {"GET": "index"}),
+    Row("/waiting/hosts", HostsForWaiting, {"GET": "show"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),
     Row("/audits/{audit_id}", Audits, {"GET": "show"}),
     Row("/restores", Restores, {"POST": "create"}),

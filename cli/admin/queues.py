@@ -58,6 +58,11 @@ def waiting_servers(cloud: Cloud) -> Iterator[Mapping[str, Any]]:
             asked = {"marker": str(found["waiting"][-1]["place"])}
 
 
+def amounts(by_class: Mapping[str, int]) -> str:
+    """Return amounts by resource class, in one cell."""
+    return ", ".join(f"{amount} {name}" for name, amount in sorted(by_class.items()))
+
+
 def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of a server that waits."""
     nothing = Blank(None)
@@ -65,7 +70,7 @@ def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["place"],
         one["server_id"],
         one["project_id"],
-        ", ".join(f"{amount} {name}" for name, amount in sorted(one["needs"].items())),
+        amounts(one["needs"]),
         one["availability_zone"] or nothing,
         one["since"],
         one["until"],

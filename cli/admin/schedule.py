@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cli.admin.queues import amounts
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
 from cli.server.create import Nic, network_ids
@@ -92,7 +93,8 @@ class ShowCapacity(Lister):
     """Show how many more servers of a flavor fit, and what limits each host.
 
     With --without alone: where each server of that host would go if it died; fails when one
-    would find no host.
+    would find no host. With --waiting: how many more hosts of each kind would take the servers
+    that wait for room.
     """
 
     in_all_regions = True
@@ -103,14 +105,18 @@ class ShowCapacity(Lister):
         argument("--image", metavar="<image>", help="Image (name or ID)"),
         _ZONE,
         _WITHOUT,
+        argument("--waiting", action="store_true", help="More hosts for those that wait instead"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return a row for each host, or for each server that would have to move."""
+        """Return a row for each host, for each server that would have to move, or for each kind
+        of host."""
+        if parsed_args.waiting:
+            return self._for_waiting()
         if parsed_args.flavor:
             return self._room(parsed_args)
         if len(parsed_args.without) != 1:
-            raise CommandFailed("Name a --flavor, or one host with --without")
+            raise CommandFailed("Name a --flavor, or one host with --without, or say --waiting")
         return self._loss(parsed_args.without[0])
 
     def _room(self, parsed_args: argparse.Namespace) -> Any:
@@ -130,6 +136,19 @@ class ShowCapacity(Lister):
             for host in found["hosts"]
         ]
         return ("Host", "Zone", "Fit", "Limited By"), rows
+
+    def _for_waiting(self) -> Any:
+        found = _json(self.cloud.compute.get("/waiting/hosts"))
+        count = found["waiting"]
+        self.say(f"{count} {'server waits' if count == 1 else 'servers wait'} for room.")
+        rows = [
+            (
+                *(one["like_host"], one["availability_zone"], amounts(one["capacity"])),
+                *(one["hosts_now"], one["more_hosts"], f"{one['takes']} of {count}"),
+            )
+            for one in found["kinds"]
+        ]
+        return ("Like Host", "Zone", "Each Offers", "There Are", "More", "Would Take"), rows
 
     def _loss(self, host: str) -> Any:
         found = _json(self.cloud.compute.get(f"/evacuations/{host}"))["evacuation"]

@@ -327,6 +327,28 @@ def test_what_is_shown_of_those_that_wait(
         delete(cloud, one)
 
 
+def test_how_many_more_hosts_would_take_them(
+    cloud: Cloud, create: Callable[..., str], full: list[str], tmp_path: Path
+) -> None:
+    path = "/v2.1/waiting/hosts"
+    kind = {
+        "like_host": "null0001",
+        "availability_zone": "nova",
+        "capacity": {"VCPU": 8, "MEMORY_MB": 262144, "DISK_GB": 4096},
+        "hosts_now": HOSTS,
+    }
+    nobody = {"waiting": 0, "kinds": [kind | {"more_hosts": 0, "takes": 0}]}
+    assert cloud.call("GET", path, ADMIN) == nobody
+    mine = [create("a"), create("b"), create("c", SMALL)]
+    eventually(lambda: all(waits(tmp_path, one) for one in mine))
+    found = cloud.call("GET", path, ADMIN)
+    assert found == {"waiting": 3, "kinds": [kind | {"more_hosts": 3, "takes": 3}]}
+    headers = {"X-Auth-Token": MEMBER}
+    assert cloud.api.simulate_get(path, headers=headers).status_code == 403
+    for one in (*mine, *full):
+        delete(cloud, one)
+
+
 @pytest.mark.parametrize("marker", ["x", "-1", "9" * 12])
 def test_a_marker_that_is_no_place_is_refused(cloud: Cloud, marker: str) -> None:
     answer = cloud.api.simulate_get(

@@ -7,6 +7,7 @@ from api.compute.schemas.types import one, query
 from common.errors import Invalid
 
 LIST = {"2.1": query({"limit": one(types.LIMIT), "marker": one(types.TEXT)}, more=False)}
+HOSTS = {"2.1": query({}, more=False)}
 
 
 def place(marker: str | None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common import clock
+from common.more_hosts import More
 from db.reads.ledger.waiting import Waiting
 
 
@@ -25,3 +26,15 @@ def waiting(one: Waiting, *, operator: bool) -> dict[str, Any]:
         "is_tried_now": one.woken_at is not None,
     }
     return view | {"kept_host": one.kept_host} if operator else view
+
+
+def more_hosts(one: More) -> dict[str, Any]:
+    """Return what more hosts of a kind would do, as JSON."""
+    return {
+        "like_host": one.kind.like,
+        "availability_zone": one.kind.zone,
+        "capacity": dict(one.kind.capacity),
+        "hosts_now": one.kind.hosts,
+        "more_hosts": one.hosts,
+        "takes": one.takes,
+    }

@@ -19,8 +19,8 @@ from conductor.store.servers.waiting import Amounts, Waiting
 MOST = 16
 #: the part of its time that a request waits until a host is kept for it
 _PATIENCE = 4
-#: after so many seconds the oldest are tried again, whatever is known of room
-_AGAIN_SECONDS = 60
+#: one that was tried so many seconds ago may be tried again, whatever is known of room
+AGAIN_SECONDS = 60
 
 
 @dataclass
@@ -29,9 +29,13 @@ class Choice:
 
     woken: list[int] = field(default_factory=list)
     overtaken: dict[int, int] = field(default_factory=dict)
-    """How often, those of before included."""
+    """By how many of those that are woken."""
     kept: dict[int, str | None] = field(default_factory=dict)
     """The hosts that are kept for them from now on; None: no more."""
+
+    def __bool__(self) -> bool:
+        """Return whether anything is done."""
+        return bool(self.woken or self.overtaken or self.kept)
 
 
 def choose(
@@ -39,8 +43,14 @@ def choose(
     room: Mapping[str, Amounts],
     now: datetime.datetime,
     overtake_most: int,
+    *,
+    again: bool,
 ) -> Choice:
-    """Return which builds are tried again. ``room``: what each host has free."""
+    """Return which builds are tried again. ``room``: what each host has free.
+
+    With ``again`` some are tried although nobody knows of room, unless others are decided on: what
+    a filter says may have changed.
+    """
     choice = Choice()
     free = {host: dict(amounts) for host, amounts in room.items()}
     asleep = []
@@ -60,12 +70,12 @@ def choose(
             choice.woken += [one.operation_id for one in together]
             left -= len(together)
             for before in passed:
-                choice.overtaken[before.operation_id] = (
-                    choice.overtaken.get(before.operation_id, before.overtaken) + 1
-                )
+                times = choice.overtaken.get(before.operation_id, 0)
+                choice.overtaken[before.operation_id] = times + 1
         else:
             passed += together
-    _try_oldest(passed, left, now, choice)
+    if again and left == MOST:
+        choice.woken = _untried(passed, now)
     return choice
 
 
@@ -141,15 +151,13 @@ def _take(free: dict[str, dict[str, int]], one: Waiting, without: Iterable[str])
     return False
 
 
-def _try_oldest(
-    passed: Sequence[Waiting], left: int, now: datetime.datetime, choice: Choice
-) -> None:
-    """Try the oldest now and then all the same: what a filter says may have changed."""
-    for together in in_turn(passed):
-        if left <= 0:
-            return
-        if all((now - one.tried_at).total_seconds() >= _AGAIN_SECONDS for one in together):
-            for one in together:
-                choice.woken.append(one.operation_id)
-                choice.overtaken.pop(one.operation_id, None)
-            left -= len(together)
+def _untried(passed: Sequence[Waiting], now: datetime.datetime) -> list[int]:
+    """Return those that were not tried for a time, the longest untried first."""
+    found: list[int] = []
+    for together in sorted(in_turn(passed), key=lambda some: max(one.tried_at for one in some)):
+        if any((now - one.tried_at).total_seconds() < AGAIN_SECONDS for one in together):
+            break
+        found += [one.operation_id for one in together]
+        if len(found) >= MOST:
+            break
+    return found

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 from common import clock
-from common.errors import Invalid, MicronovaError
+from common.errors import Invalid, MicronovaError, StaleTransition
 from common.log import logger
 from common.resources import hints
 from conductor.cloud import Cloud
 from conductor.plans import CreatePlan
-from conductor.servers.waiting.choice import Choice, choose
+from conductor.servers.waiting.choice import AGAIN_SECONDS, Choice, choose
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
@@ -57,9 +58,12 @@ def waited(operation: Operation) -> str:
 class Waits:
     """Has builds wait for room, and wakes them."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
+    def __init__(self, cloud: Cloud, timer: Callable[[], float] = time.monotonic) -> None:
+        self._cloud, self._timer = cloud, timer
         self._down: frozenset[str] = frozenset()
+        self._found: Sequence[waiting.Waiting] = ()
+        self._version: waiting.Version | None = None
+        self._again_at = float("-inf")
 
     # --- a build begins to wait
 
@@ -174,43 +178,61 @@ class Waits:
     def look(self) -> None:
         """Wake those that may fit into what is free; the periodic task."""
         with self._cloud.store.read() as connection:
-            there = waiting.some(connection)
-            found = waiting.all_waiting(connection) if there else []
-            down = self._cloud.down(connection) if there else frozenset()
-        self._cloud.news.awaited = there
-        if not there:
+            found = self._asleep(connection)
+            over = waiting.over(connection) if found else []
+            down = self._cloud.down(connection) if found else frozenset()
+        self._cloud.news.awaited = bool(found)
+        if not found:
             return
         changed = self._cloud.news.take_changed() or bool(self._down - down)
         self._down = down
-        room: Room = {}
-        if found:
-            try:
-                room = self._room(_least(found))
-            except MicronovaError as error:
-                LOG.warning("Nobody who waits for room is woken: %s", error.message)
-                return
-        self._cloud.store.run(lambda c: self._wake(c, room, changed=changed))
+        still = [one for one in found if one.operation_id not in over]
+        if changed:
+            still = [dataclasses.replace(one, refused={}) for one in still]
+        choice = self._choose(still)
+        if not (over or changed or choice):
+            return
+        try:
+            self._cloud.store.run(lambda c: self._write(c, choice, over, changed=changed))
+        except StaleTransition:
+            LOG.debug("Another conductor wakes who waits for room.")
 
-    def _wake(self, connection: Transaction, room: Room, *, changed: bool) -> None:
-        if waiting.tidy(connection):
+    def _asleep(self, connection: Transaction) -> Sequence[waiting.Waiting]:
+        """Return the rows; they are read again only where they have changed."""
+        version = waiting.version(connection)
+        if version != self._version:
+            self._found, self._version = waiting.all_waiting(connection), version
+        return self._found
+
+    def _choose(self, found: Sequence[waiting.Waiting]) -> Choice:
+        if not found:
+            return Choice()
+        try:
+            room = self._room(_least(found))
+        except MicronovaError as error:
+            LOG.warning("Nobody who waits for room is woken: %s", error.message)
+            return Choice()
+        again = self._timer() >= self._again_at
+        if again:
+            self._again_at = self._timer() + AGAIN_SECONDS
+        most = self._cloud.conf.conductor.overtake_most
+        return choose(found, room, clock.utcnow(), most, again=again)
+
+    def _write(
+        self, connection: Transaction, choice: Choice, over: Sequence[int], *, changed: bool
+    ) -> None:
+        """Write who is woken. Raises StaleTransition where another conductor did at that time."""
+        if over:
+            waiting.delete(connection, over)
             after_commit(connection, self._cloud.wake)
         if changed:
             waiting.forget_refusals(connection)
-        now = clock.utcnow()
-        found = waiting.all_waiting(connection, lock=True)
-        choice = choose(found, room, now, self._cloud.conf.conductor.overtake_most)
-        self._write(connection, choice, now)
+        waiting.overtake(connection, choice.overtaken)
+        waiting.keep(connection, choice.kept)
         if choice.woken:
-            LOG.info(
-                "%d of %d builds that wait for room are tried.", len(choice.woken), len(found)
-            )
+            LOG.info("%d builds that wait for room are tried.", len(choice.woken))
+            waiting.wake(connection, choice.woken, clock.utcnow())
             after_commit(connection, self._cloud.wake)
-
-    def _write(self, connection: Transaction, choice: Choice, now: datetime.datetime) -> None:
-        waiting.note_all(connection, "overtaken", choice.overtaken)
-        waiting.note_all(connection, "kept", choice.kept)
-        if choice.woken:
-            waiting.wake(connection, choice.woken, now)
 
     def _room(self, least: Amounts) -> Room:
         """Return what the hosts that have so much have free."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from common.errors import StaleTransition
 from common.resources.states import OPEN_STATES
 from db.schema import hosts, operations, servers, waiting_builds
 
@@ -67,17 +69,32 @@ def _still() -> sa.ColumnElement[bool]:
     )
 
 
-def all_waiting(connection: sa.Connection, *, lock: bool = False) -> list[Waiting]:
-    """Return all builds that wait, by their time of arrival; with ``lock`` until the commit."""
-    query = sa.select(*_FIELDS).where(_still()).order_by(_W.since, _W.operation_id)
-    if lock:
-        query = query.with_for_update(of=waiting_builds)
+class Version(NamedTuple):
+    """Changes whenever one begins or ceases to wait, is woken or was tried."""
+
+    rows: int
+    newest: int
+    tried_at: datetime.datetime | None
+    woken_at: datetime.datetime | None
+
+
+_VERSION = sa.select(
+    sa.func.count(),
+    sa.func.coalesce(sa.func.max(_W.operation_id), 0),
+    sa.func.max(_W.tried_at),
+    sa.func.max(_W.woken_at),
+)
+
+
+def version(connection: sa.Connection) -> Version:
+    """Return the version of all rows."""
+    return Version(*connection.execute(_VERSION).one())
+
+
+def all_waiting(connection: sa.Connection) -> list[Waiting]:
+    """Return all builds that wait, by their time of arrival; some may have a host by now."""
+    query = sa.select(*_FIELDS).order_by(_W.since, _W.operation_id)
     return [Waiting(**row._mapping) for row in connection.execute(query)]
-
-
-def some(connection: sa.Connection) -> bool:
-    """Return whether there are rows at all."""
-    return connection.execute(sa.select(_W.operation_id).limit(1)).first() is not None
 
 
 def counts(connection: sa.Connection, project_id: str, without: int) -> tuple[int, int]:
@@ -101,21 +118,45 @@ def put(connection: sa.Connection, row: Mapping[str, Any]) -> None:
 
 
 def wake(connection: sa.Connection, operation_ids: Sequence[int], now: datetime.datetime) -> None:
-    """Store that a scheduler decides on builds again, and make their operations due."""
-    connection.execute(
-        waiting_builds.update().where(_W.operation_id.in_(operation_ids)).values(woken_at=now)
+    """Store that a scheduler decides on builds again, and make their operations due.
+
+    Raises StaleTransition if one of them was woken since it was read.
+    """
+    before = now - datetime.timedelta(seconds=DECIDES_SECONDS)
+    woken = connection.execute(
+        waiting_builds.update()
+        .where(
+            _W.operation_id.in_(sorted(operation_ids)),
+            _W.woken_at.is_(None) | (_W.woken_at <= before),
+        )
+        .values(woken_at=now)
     )
+    if woken.rowcount != len(operation_ids):
+        raise StaleTransition(operations=list(operation_ids))
     _make_due(connection, operation_ids)
 
 
-def note_all(connection: sa.Connection, column: str, by_operation: Mapping[int, Any]) -> None:
-    """Change a column of several rows. One statement; none for none."""
-    rows = [{"of": number, column: value} for number, value in sorted(by_operation.items())]
+def overtake(connection: sa.Connection, times: Mapping[int, int]) -> None:
+    """Count by how many that asked later builds were overtaken. A statement for each number."""
+    alike: dict[int, list[int]] = collections.defaultdict(list)
+    for operation_id, number in times.items():
+        alike[number].append(operation_id)
+    for number, its in sorted(alike.items()):
+        connection.execute(
+            waiting_builds.update()
+            .where(_W.operation_id.in_(its))
+            .values(overtaken=_W.overtaken + number)
+        )
+
+
+def keep(connection: sa.Connection, hosts_of: Mapping[int, str | None]) -> None:
+    """Store which host is kept for a build; None: none. One statement; none for nobody."""
+    rows = [{"of": number, "kept": host} for number, host in sorted(hosts_of.items())]
     if rows:
         connection.execute(
             waiting_builds.update()
             .where(_W.operation_id == sa.bindparam("of"))
-            .values({column: sa.bindparam(column)}),
+            .values(kept=sa.bindparam("kept")),
             rows,
         )
 
@@ -133,20 +174,22 @@ def forget_refusals(connection: sa.Connection) -> None:
     connection.execute(waiting_builds.update().values(refused={}))
 
 
-def tidy(connection: sa.Connection) -> bool:
-    """Delete the rows of builds that wait no more; return whether some of these are to be ended.
+def over(connection: sa.Connection) -> list[int]:
+    """Return the operations of builds that wait no more, whose rows are left."""
+    return list(connection.scalars(sa.select(_W.operation_id).where(~_still())))
+
+
+def delete(connection: sa.Connection, operation_ids: Sequence[int]) -> None:
+    """Delete rows of builds that wait no more.
 
     A build whose server was deleted is due now: it closes itself.
     """
-    over = list(connection.scalars(sa.select(_W.operation_id).where(~_still())))
-    if not over:
-        return False
-    connection.execute(waiting_builds.delete().where(_W.operation_id.in_(over)))
-    return _make_due(connection, over) > 0
+    connection.execute(waiting_builds.delete().where(_W.operation_id.in_(operation_ids)))
+    _make_due(connection, operation_ids)
 
 
-def _make_due(connection: sa.Connection, operation_ids: Sequence[int]) -> int:
-    changed = connection.execute(
+def _make_due(connection: sa.Connection, operation_ids: Sequence[int]) -> None:
+    connection.execute(
         operations.update()
         .where(
             operations.c.id.in_(operation_ids),
@@ -155,4 +198,3 @@ def _make_due(connection: sa.Connection, operation_ids: Sequence[int]) -> int:
         )
         .values(not_before=None)
     )
-    return int(changed.rowcount)

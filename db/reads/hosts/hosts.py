@@ -9,11 +9,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common import capacity, codec, more_hosts
 from common.errors import Invalid
+from common.messages.facts import HostFacts
+from common.more_hosts import Kind
 from common.moving import Situation
 from db import schema
 from db.reads import keyset
-from db.reads.hosts import node_health
+from db.reads.hosts import node_health, services
 from db.reads.servers.servers import COMPUTE
 
 _HOSTS = schema.hosts.c
@@ -130,6 +133,23 @@ def _query() -> sa.Select[Any]:
     ).select_from(
         schema.hosts.join(schema.services, service).outerjoin(used, used.c.host == _HOSTS.host)
     )
+
+
+def kinds(connection: sa.Connection) -> list[Kind]:
+    """Return the kinds of compute hosts, the most frequent first. One query."""
+    query = (
+        sa.select(_HOSTS.host, services.ZONE, _HOSTS.facts)
+        .select_from(node_health.SERVICES)
+        .where(_SERVICES.binary == COMPUTE, _HOSTS.host.is_not(None))
+    )
+    return more_hosts.kinds(
+        (row.host, row.availability_zone, _capacity(codec.load(HostFacts, row.facts)))
+        for row in connection.execute(query)
+    )
+
+
+def _capacity(facts: HostFacts) -> dict[str, int]:
+    return {name: one.capacity for name, one in capacity.offers(facts).items()}
 
 
 def list_hosts(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from common.more_hosts import Wanted
 from common.resources.states import OPEN_STATES
 from db import schema
 
@@ -84,6 +85,12 @@ def of_operations(connection: sa.Connection, operation_ids: Collection[int]) -> 
     found = _all()
     query = sa.select(found).where(found.c.operation_id.in_(sorted(operation_ids)))
     return {row.operation_id: Waiting(*row) for row in connection.execute(query)}
+
+
+def wanted(connection: sa.Connection) -> list[Wanted]:
+    """Return what each build that waits needs. One query."""
+    found = _all()
+    return [Wanted(*row) for row in connection.execute(sa.select(found.c.needs, found.c.zone))]
 
 
 def would_do(connection: sa.Connection, one: Waiting) -> str | None:

@@ -9,6 +9,8 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import waiting as schemas
 from api.compute.views import waiting as views
+from common import more_hosts
+from db.reads.hosts import hosts
 from db.reads.ledger import waiting
 
 
@@ -32,3 +34,17 @@ class WaitingServers:
         if found and len(found) == limit:
             answer["waiting_links"] = call.links.after("waiting", call.query, str(found[-1].place))
         return answer
+
+
+class HostsForWaiting:
+    """How many more hosts would take all servers that wait."""
+
+    @operation(policies.CAPACITY, query=schemas.HOSTS)
+    def show(self, call: Call) -> Any:
+        """Show for each kind of host how many more of it would take all that wait for room."""
+        wanted = call.read(waiting.wanted)
+        found = [more_hosts.more(kind, wanted) for kind in call.read(hosts.kinds)]
+        return {
+            "waiting": len(wanted),
+            "kinds": [views.more_hosts(one) for one in found],
+        }

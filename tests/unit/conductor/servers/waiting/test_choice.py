@@ -42,7 +42,7 @@ def room(*free: int) -> dict[str, dict[str, int]]:
 
 
 def woken(found: list[Waiting], *free: int) -> list[int]:
-    return choose(found, room(*free), NOW, OVERTAKE).woken
+    return choose(found, room(*free), NOW, OVERTAKE, again=True).woken
 
 
 def test_as_many_as_fit_are_woken_in_order_of_arrival() -> None:
@@ -51,7 +51,7 @@ def test_as_many_as_fit_are_woken_in_order_of_arrival() -> None:
 
 def test_later_ones_that_fit_overtake_a_large_one() -> None:
     found = [waiting(0, 8), waiting(1), waiting(2)]
-    made = choose(found, room(2), NOW, OVERTAKE)
+    made = choose(found, room(2), NOW, OVERTAKE, again=True)
     assert made.woken == [1, 2]
     assert made.overtaken == {0: 2}
 
@@ -93,6 +93,24 @@ def test_the_oldest_are_tried_now_and_then_all_the_same() -> None:
     assert woken([waiting(0, 2, tried_at=ago(59))]) == []
 
 
+def test_they_are_tried_again_only_while_nobody_else_is() -> None:
+    """Else one that asked later might get the room of one that is woken."""
+    found = [waiting(n, 2, tried_at=ago(61)) for n in range(3)]
+    assert woken(found, 2) == [0]
+    busy = dataclasses.replace(found[0], woken_at=ago(1))
+    assert woken([busy, *found[1:]]) == []
+    assert choose(found, room(), NOW, OVERTAKE, again=False).woken == []
+
+
+def test_the_longest_untried_are_tried_first() -> None:
+    found = [waiting(n, 2, tried_at=ago(200 - n)) for n in range(40)]
+    later = [
+        dataclasses.replace(one, tried_at=NOW) if one.operation_id < MOST else one for one in found
+    ]
+    assert woken(found) == list(range(MOST))
+    assert woken(later) == list(range(MOST, 2 * MOST))
+
+
 def test_a_gang_is_woken_as_a_whole_or_not_at_all() -> None:
     gang = [waiting(n, 2, gang="req") for n in range(3)]
     assert woken([*gang, waiting(3)], 4, 1) == [3]
@@ -108,24 +126,26 @@ def test_a_gang_is_tried_now_and_then_as_a_whole() -> None:
 
 def test_a_host_is_kept_for_one_that_was_overtaken_too_often() -> None:
     large = waiting(0, 8, overtaken=OVERTAKE)
-    made = choose([large, waiting(1), waiting(2)], room(6, 1), NOW, OVERTAKE)
+    made = choose([large, waiting(1), waiting(2)], room(6, 1), NOW, OVERTAKE, again=True)
     assert made.kept == {0: "host-0"}
     assert made.woken == [1]
     later = dataclasses.replace(large, kept="host-0")
-    assert choose([later, waiting(2)], room(8, 0), NOW, OVERTAKE).woken == [0]
+    assert choose([later, waiting(2)], room(8, 0), NOW, OVERTAKE, again=True).woken == [0]
 
 
 def test_a_host_is_kept_after_a_quarter_of_the_time() -> None:
     large = waiting(0, 8, since=ago(1000), until=NOW + datetime.timedelta(seconds=2000))
-    assert choose([large], room(6), NOW, OVERTAKE).kept == {0: "host-0"}
+    assert choose([large], room(6), NOW, OVERTAKE, again=True).kept == {0: "host-0"}
     patient = dataclasses.replace(large, until=NOW + datetime.timedelta(seconds=9000))
-    assert choose([patient], room(6), NOW, OVERTAKE).kept == {}
+    assert choose([patient], room(6), NOW, OVERTAKE, again=True).kept == {}
 
 
 def test_the_host_that_is_kept_remains_the_same_while_it_is_there() -> None:
     large = waiting(0, 8, overtaken=OVERTAKE, kept="host-1")
-    assert choose([large], room(7, 1), NOW, OVERTAKE).kept == {}
-    assert choose([large], {"host-0": {"VCPU": 7}}, NOW, OVERTAKE).kept == {0: "host-0"}
+    assert choose([large], room(7, 1), NOW, OVERTAKE, again=True).kept == {}
+    assert choose([large], {"host-0": {"VCPU": 7}}, NOW, OVERTAKE, again=True).kept == {
+        0: "host-0"
+    }
 
 
 BUILDS = st.lists(
@@ -155,7 +175,7 @@ def test_never_more_than_fits_nor_more_than_are_allowed(
         )
         for number, (vcpus, project, deciding, overtaken, gang) in enumerate(builds)
     ]
-    made = choose(found, room(*free), NOW, OVERTAKE)
+    made = choose(found, room(*free), NOW, OVERTAKE, again=True)
     by_id = {one.operation_id: one for one in found}
     assert sum(by_id[one].needs["VCPU"] for one in made.woken) <= sum(free)
     assert len(set(made.woken)) == len(made.woken)

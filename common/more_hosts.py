@@ -1,0 +1,122 @@
+"""How many more hosts of a kind would take all servers that wait for room. Pure.
+
+It counts room and availability zones; what else filters ask for is not looked at.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+#: resource class → amount, in a fixed order
+_Amounts = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Hosts that offer the same."""
+
+    like: str
+    """One of them, by name."""
+    zone: str
+    capacity: Mapping[str, int]
+    """Resource class → what may be allocated on an empty one."""
+    hosts: int
+    """How many there are."""
+
+
+class Wanted(NamedTuple):
+    """A server that waits."""
+
+    needs: Mapping[str, int]
+    """Resource class → amount."""
+    zone: str | None
+    """The zone that it must be in; None: any."""
+
+
+@dataclass(frozen=True)
+class More:
+    """What more hosts of a kind would do."""
+
+    kind: Kind
+    hosts: int
+    """How many would take all that an empty one of them can take."""
+    takes: int
+    """How many of those that wait these are."""
+
+
+def kinds(hosts: Iterable[tuple[str, str, Mapping[str, int]]]) -> list[Kind]:
+    """Return the kinds of hosts, the most frequent first; ``hosts``: name, zone, capacity."""
+    found: dict[tuple[str, _Amounts], list[str]] = collections.defaultdict(list)
+    for name, zone, capacity in hosts:
+        found[zone, tuple(sorted(capacity.items()))].append(name)
+    made = [Kind(min(names), key[0], dict(key[1]), len(names)) for key, names in found.items()]
+    return sorted(made, key=lambda one: (-one.hosts, one.like))
+
+
+def more(kind: Kind, waiting: Iterable[Wanted]) -> More:
+    """Return how many more hosts of a kind would take those that wait, the largest first."""
+    asked = collections.Counter(
+        tuple(sorted(one.needs.items()))
+        for one in waiting
+        if one.zone in (None, kind.zone)
+        and all(kind.capacity.get(name, 0) >= amount for name, amount in one.needs.items())
+    )
+    free: dict[_Amounts, int] = {}
+    new = 0
+    for needs, count in sorted(asked.items(), key=lambda one: -_share(kind, one[0])):
+        rest = count - _place(free, needs, count)
+        whole = _fit(kind.capacity, needs)
+        new += -(-rest // whole)
+        for number, times in ((whole, rest // whole), (rest % whole, 1)):
+            if number and times:
+                left = _without(kind.capacity, needs, number)
+                free[left] = free.get(left, 0) + times
+    return More(kind, new, asked.total())
+
+
+def _place(free: dict[_Amounts, int], needs: _Amounts, count: int) -> int:
+    """Take the room of up to so many servers on hosts that are begun; return how many fit."""
+    placed = 0
+    for there in sorted(free):
+        each = _fit(dict(there), needs)
+        if not each or placed == count:
+            continue
+        times = min(free[there], (count - placed) // each)
+        rest = count - placed - times * each
+        used = [(each, times)]
+        if times < free[there] and 0 < rest < each:
+            used.append((rest, 1))
+        for number, hosts in used:
+            _move(free, there, _without(dict(there), needs, number), hosts)
+            placed += number * hosts
+    return placed
+
+
+def _move(free: dict[_Amounts, int], before: _Amounts, after: _Amounts, hosts: int) -> None:
+    if not hosts:
+        return
+    free[before] -= hosts
+    if not free[before]:
+        del free[before]
+    free[after] = free.get(after, 0) + hosts
+
+
+def _fit(capacity: Mapping[str, int], needs: _Amounts) -> int:
+    """Return how many such servers fit; those that need nothing are all on one host."""
+    parts = [capacity.get(name, 0) // amount for name, amount in needs if amount]
+    return min(parts, default=2**31)
+
+
+def _without(capacity: Mapping[str, int], needs: _Amounts, number: int) -> _Amounts:
+    taken = dict(needs)
+    return tuple(
+        sorted((name, amount - number * taken.get(name, 0)) for name, amount in capacity.items())
+    )
+
+
+def _share(kind: Kind, needs: _Amounts) -> float:
+    """Return the largest part of an empty host that a server takes."""
+    return max((amount / kind.capacity[name] for name, amount in needs if amount), default=0.0)

@@ -19,7 +19,7 @@ from conductor.store.servers.waiting import Amounts, Waiting
 MOST = 16
 #: the part of its time that a request waits until a host is kept for it
 _PATIENCE = 4
-#: one that was tried so many seconds ago may be tried again, whatever is known of room
+#: a build that was tried so many seconds ago may be tried again, whatever is known of room
 AGAIN_SECONDS = 60
 
 

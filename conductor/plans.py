@@ -333,6 +333,8 @@ class Interface:
     """Whether its network is switched on."""
     port_security: bool = True
     """Whether its network has new ports filtered, where ports are."""
+    owner: str = ""
+    """Its network's project; empty: the network is a cluster's own."""
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ class Nic:
     """The IPv6 address of an interface that also has an IPv4 address."""
     more: tuple[Address, ...] = ()
     """Addresses beyond these."""
+    network_owner: str = ""
+    """The project of its network; empty: the network is a cluster's own."""
 
     @property
     def ips(self) -> tuple[str, ...]:
@@ -333,6 +335,8 @@ class MakeVnet(Command[VnetMade]):
     vnet: str = ""
     zone: str = ""
     vni: int = 0
+    project_id: str = ""
+    """The network's owner."""
 
 
 @dataclass(frozen=True)
@@ -472,6 +476,9 @@ class Copy(Command[Copied]):
     """Only for the name of the step."""
     volid: str = ""
     """Of a volume: its disk, which the VM with ``source_vmid`` holds. Empty: of a server."""
+    project_id: str = ""
+    """The image's owner; and the user who makes it."""
+    user_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -529,6 +536,8 @@ class MakeVolume(Command[VolumeMade]):
     project_id: str = ""
     """For whom it is made, as is the user."""
     user_id: str = ""
+    snapshot_of: str = ""
+    """The volume whose snapshot it is; empty: it is a volume."""
 
 
 @dataclass(frozen=True)
@@ -602,6 +611,11 @@ class BackUpVolume(Command[VolumeMade]):
     volid: str = ""
     storage: str = ""
     """The storage of the archive."""
+    project_id: str = ""
+    """For whom it is made, as is the user."""
+    user_id: str = ""
+    size_gib: int = 0
+    """The volume's."""
 
 
 @dataclass(frozen=True)

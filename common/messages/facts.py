@@ -173,6 +173,29 @@ class VmStates:
 
 
 @dataclass(frozen=True)
+class MarkedAddress:
+    """An address as the mark of a port names it, with what it says of its subnet."""
+
+    ip: str
+    cidr: str | None = None
+    gateway: str | None = None
+    dns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MarkedPort:
+    """A port as the description of its server's VM names it."""
+
+    id: str
+    mac: str
+    network_id: str = ""
+    """Empty: the network is a cluster's own, which it has anyway."""
+    network_owner: str = ""
+    """The network's project; empty as above."""
+    addresses: tuple[MarkedAddress, ...] = ()
+
+
+@dataclass(frozen=True)
 class NicFacts:
     """One network interface as a VM's configuration names it."""
 
@@ -182,6 +205,8 @@ class NicFacts:
     ips: tuple[str, ...] = ()
     """The addresses that the configuration shows: those of the hypervisor's own cloud-init, of
     the port in its description, and those that its filter lets out."""
+    port: MarkedPort | None = None
+    """The port that the description names; None: it names none."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,11 @@ class SeenSnapshot:
     """Whether it was taken to its end."""
     volumes: tuple[str, ...] = ()
     """Disks of other VMs of our band in it, as far as it was read."""
+    snapshot_id: str | None = None
+    """The snapshot of the holder's volume that its description names."""
+    user_id: str = ""
+    """The user who had it taken, by its description."""
+    taken_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,8 @@ class SeenVm:
     """Its SMBIOS UUID in lower case, if its configuration has one."""
     volume_id: str | None = None
     """The volume whose holder it is by its description."""
+    snapshot_of: str | None = None
+    """The volume whose snapshot, which is a copy, it holds by its description."""
     held: str | None = None
     """The disk that a volume's holder has, also while a server uses it; None: it has none."""
     parked: bool = False
@@ -125,6 +132,10 @@ class SeenImageFile:
     cloud: str
     shared: bool = False
     size_bytes: int = 0
+    project_id: str = ""
+    """The image's owner, by the name; empty: it names none."""
+    digest: str = ""
+    """The beginning of the SHA-512 of its data."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,17 @@ class SeenBackup:
     cloud: str
     shared: bool = False
     size_bytes: int = 0
+    mark: OwnerMark | None = None
+    """None: its notes name no epoch."""
+    project_id: str = ""
+    """What its notes say besides: whose it is, and of which volume."""
+    user_id: str = ""
+    volume_id: str = ""
+    size_gib: int = 0
+    """The volume's."""
+    vmid: int = 0
+    """The VMID by which it is named."""
+    created_at: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -173,6 +195,10 @@ class SeenVnet:
     cloud: str
     mark: OwnerMark | None = None
     """None: its alias names no epoch."""
+    project_id: str = ""
+    """The network's, by its alias."""
+    tag: int | None = None
+    """Its VNI."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """The files on clusters' storages that hold what users uploaded.
 
-The name says whose data it is, and which: ``mn-<cloud>-<image>-<digest>.<disk format>``, the
-cloud's and the image's UUIDs, and the beginning of the data's SHA-512. Several clouds may share a
+The name says whose data it is, and which: ``mn-<cloud>-<image>-<project>-<digest>.<disk format>``,
+the cloud's and the image's UUIDs, the project that owns the image, and the beginning of the data's
+SHA-512. Several clouds may share a
 storage, and users choose the IDs of images; Proxmox VE gives a file its name only after the data's
 hash was found right. So a file is this cloud's, and its content what the record says, by its name
 alone; and no operator's file has such a name.
@@ -16,7 +17,10 @@ from dataclasses import dataclass
 from common import ids
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_NAME = re.compile(rf"mn-({_UUID})-({_UUID})-([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)")
+_OWNER = r"[0-9A-Za-z-]{1,64}"
+_NAME = re.compile(
+    rf"mn-({_UUID})-({_UUID})-(?:({_OWNER})-)?([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)"
+)
 #: of any cloud, and of any form that names had or will have
 _ANYBODYS = re.compile(rf"mn-{_UUID}.*")
 _DIGITS = 32
@@ -28,6 +32,8 @@ class ImageFile:
 
     cloud: str
     image_id: str
+    project_id: str
+    """Empty: an ID that no file's name may have."""
     digest: str
 
 
@@ -36,16 +42,19 @@ def content(disk_format: str) -> str:
     return "iso" if disk_format == "iso" else "import"
 
 
-def volid(storage: str, cloud: str, image_id: str, sha512: str, disk_format: str) -> str:
+def volid(
+    storage: str, cloud: str, image_id: str, sha512: str, disk_format: str, project_id: str = ""
+) -> str:
     """Return the volume that an image's data are on this storage."""
-    name = f"mn-{cloud_in_name(cloud)}-{image_id}-{sha512[:_DIGITS]}"
+    owner = f"{project_id}-" if re.fullmatch(_OWNER, project_id) else ""
+    name = f"mn-{cloud_in_name(cloud)}-{image_id}-{owner}{sha512[:_DIGITS]}"
     return f"{storage}:{content(disk_format)}/{name}.{disk_format}"
 
 
 def parse(volume: str) -> ImageFile | None:
     """Return what the name of a volume, or a file, says; None: it holds no upload."""
     found = _NAME.fullmatch(volume.rsplit("/", 1)[-1])
-    return None if found is None else ImageFile(*found.groups())
+    return None if found is None else ImageFile(*found.groups(default=""))
 
 
 def is_upload(volume: str) -> bool:

@@ -21,6 +21,8 @@ _LENGTH = 6
 #: digits of an epoch at most
 _EPOCH = 18
 _OURS = re.compile(rf"{_BEGINNING}[0-9a-z]{{{_LENGTH}}}")
+#: what Proxmox VE takes in an alias, of what projects' IDs may have
+_PROJECT = re.compile(r"[0-9A-Za-z._-]{1,64}")
 _CLUSTER = re.compile(r"\*|[A-Za-z0-9._-]+")
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9]{1,7}")
 
@@ -80,17 +82,19 @@ def name(network_id: str, turn: int = 0) -> str:
     return _BEGINNING + "".join(digits)
 
 
-def alias(network_id: str, cloud: str, epoch: int = 0) -> str:
+def alias(network_id: str, cloud: str, epoch: int = 0, project: str = "") -> str:
     """Return the alias of a network's vnet: its owner, as several clouds may share a zone.
 
-    ``epoch``: how far the cloud's record was when it was made.
+    ``epoch``: how far the cloud's record was when it was made. ``project``: the network's.
     """
+    if _PROJECT.fullmatch(project):
+        return f"{network_id} {cloud} {epoch} {project}"
     return f"{network_id} {cloud} {epoch or ''}".rstrip()
 
 
 def owner(text: str) -> tuple[str, str] | None:
     """Return the network and the cloud that an alias names; None: it names none."""
-    network_id, cloud, _ = _words(text)
+    network_id, cloud, *_ = _words(text)
     return (network_id, cloud) if ids.is_uuid(network_id) else None
 
 
@@ -100,10 +104,14 @@ def epoch(text: str) -> int:
     return int(number) if number.isascii() and number.isdigit() and len(number) <= _EPOCH else 0
 
 
-def _words(text: str) -> tuple[str, str, str]:
-    """Return network, cloud and epoch."""
-    first, second, third = [*text.split(), "", "", ""][:3]
-    return first, second, third
+def project(text: str) -> str:
+    """Return the project that an alias names; empty: it names none."""
+    return _words(text)[3]
+
+
+def _words(text: str) -> list[str]:
+    """Return network, cloud, epoch and project."""
+    return [*text.split(), "", "", "", ""][:4]
 
 
 def is_ours(bridge: str) -> bool:

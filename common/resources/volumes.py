@@ -163,9 +163,26 @@ def serial(volume_id: str) -> str:
     return volume_id[:20]
 
 
+#: what the description of a snapshot in its holder begins with
+_SNAPSHOT = "micronova: snapshot="
+
+
 def snapname(snapshot_id: str) -> str:
     """Return the name of a snapshot in its holder: 2 to 40 characters, a letter first."""
     return f"s{snapshot_id.replace('-', '')[:19]}"
+
+
+def snapshot_description(snapshot_id: str, user_id: str) -> str:
+    """Return the description of a snapshot in its holder: which it is, and who had it taken."""
+    return f"{_SNAPSHOT}{snapshot_id} user={user_id}"
+
+
+def snapshot_named(description: str) -> tuple[str | None, str]:
+    """Return the snapshot and the user that a description names; None, empty: it names none."""
+    first, *rest = description.removeprefix(_SNAPSHOT).split() or [""]
+    if not description.startswith(_SNAPSHOT) or not first:
+        return None, ""
+    return first, dict(word.partition("=")[::2] for word in rest).get("user", "")
 
 
 def device(slot: int) -> str:

@@ -71,7 +71,7 @@ def _operation(cloud: Cloud, row: Any, data: ImageData, place: ImagePlace) -> An
         Place(place.host, None, place.cluster, place.node),
         StoreImage(
             volid=image_files.volid(
-                place.storage, cloud.id, row.id, data.sha512, data.disk_format
+                place.storage, cloud.id, row.id, data.sha512, data.disk_format, row.project_id
             ),
             url=data.url,
             token=data.token,

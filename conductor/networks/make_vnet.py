@@ -69,7 +69,8 @@ def begin(
 ) -> Operation:
     """Write the operation that makes a vnet, due at once; see ``VnetPlan``."""
     where = vnet_places.of_vnet(connection, cloud, vnet.cluster, vnet.zone)
-    command = MakeVnet(vnet=vnet.vnet, zone=vnet.zone, vni=vnet.vni)
+    owner = project_networks.owner(connection, vnet.network_id)
+    command = MakeVnet(vnet=vnet.vnet, zone=vnet.zone, vni=vnet.vni, project_id=owner)
     plan = VnetPlan(where, command, fixed, refused)
     resource = (ResourceType.NETWORK, vnet.network_id)
     item = start.new(cloud, InternalAction.MAKE_VNET, resource, ctxt.project_id or "", plan)

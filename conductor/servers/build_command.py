@@ -47,13 +47,14 @@ def nic(port: networks.Port, asked: Interface) -> Nic:
         down=not (port.up and asked.up),
         second=port.second,
         more=port.more,
+        network_owner=asked.owner,
     )
 
 
 def nic_on(network: networks.Network, port: networks.Port) -> Nic:
     """Return the interface of a port on its network."""
     where = (network.id, network.name, network.bridge, network.vlan, network.mtu)
-    return nic(port, Interface(*where, up=network.up))
+    return nic(port, Interface(*where, up=network.up, owner=network.owner))
 
 
 def volume(attached: Any) -> ServerVolume:

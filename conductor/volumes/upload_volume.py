@@ -73,7 +73,14 @@ def begin(
     where = Place(row.host, None, row.cluster, row.node)
     plan = UploadVolumePlan(
         where,
-        Copy(source_vmid=row.vmid, image_id=image_id, image_name=asked.name, volid=row.volid),
+        Copy(
+            source_vmid=row.vmid,
+            image_id=image_id,
+            image_name=asked.name,
+            volid=row.volid,
+            project_id=str(ctxt.project_id),
+            user_id=str(ctxt.user_id or ""),
+        ),
         disk_format=asked.disk_format,
     )
     resource = (ResourceType.VOLUME, row.id)

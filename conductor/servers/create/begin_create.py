@@ -315,6 +315,7 @@ def _interface(
     return Interface(
         *(network.id, network.name, network.bridge, network.vlan, network.mtu),
         *(fixed_ip, tag, port_id, network.up, network.port_security),
+        owner=network.owner,
     )
 
 

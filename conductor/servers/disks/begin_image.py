@@ -79,6 +79,8 @@ def _accept(
             image_id=image_id or "",
             image_name=asked.name,
             backup=asked.backup_type is not None,
+            project_id=server.project_id,
+            user_id=str(ctxt.user_id or ""),
         ),
         backup_type=asked.backup_type or "",
         rotation=asked.rotation,

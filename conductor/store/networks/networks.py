@@ -33,6 +33,7 @@ _KNOWN = sa.select(
     sa.func.coalesce(networks.c.admin_state_up, sa.true()).label("up"),
     sa.func.coalesce(networks.c.port_security, sa.true()).label("port_security"),
     sa.exists().where(_OWN.c.network_id == networks.c.id).correlate(networks).label("addressed"),
+    sa.case((networks.c.discovered, ""), else_=networks.c.project_id).label("owner"),
 ).order_by(networks.c.name, networks.c.id)
 _WHO: sa.BindParameter[str] = sa.bindparam("project")
 _UNNAMED = _KNOWN.where(own_or_shared(_WHO))
@@ -201,6 +202,8 @@ class Network:
     """Whether new ports on it are filtered, where ports are."""
     addressed: bool = True
     """Whether it has a subnet."""
+    owner: str = ""
+    """Its project; empty: it is the network of a bridge."""
 
     def require_addresses(self, port_id: str | None = None, ip: str | None = None) -> None:
         """Raise Invalid, in Nova's words, if a server can't have an address there, or with a port.

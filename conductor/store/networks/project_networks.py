@@ -92,6 +92,11 @@ def is_there(connection: sa.Connection, network_id: str) -> bool:
     return connection.execute(mine).first() is not None
 
 
+def owner(connection: sa.Connection, network_id: str) -> str:
+    """Return a network's project; empty: the network is the operator's, or deleted."""
+    return str(connection.scalar(sa.select(_C.project_id).where(_C.id == network_id)) or "")
+
+
 def has_vnet(connection: sa.Connection, network_id: str, mtu: int | None) -> None:
     """Give a network whose maker named none the MTU of its zone, now that it is known."""
     mine = (_C.id == network_id) & (_C.mtu == vnets.MTU)

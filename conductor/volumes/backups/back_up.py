@@ -42,7 +42,14 @@ def begin(
     place |= {"storage": storage.name, "shared": storage.shared}
     backup_id = backups.insert(connection, row, new, str(ctxt.user_id), **place)
     where = remove_volume.place_of(row)
-    command = BackUpVolume(backup_id=backup_id, volid=str(row.volid), storage=storage.name)
+    command = BackUpVolume(
+        backup_id=backup_id,
+        volid=str(row.volid),
+        storage=storage.name,
+        project_id=row.project_id,
+        user_id=str(ctxt.user_id or ""),
+        size_gib=row.size_gib,
+    )
     plan = BackupPlan(where, command, row.id)
     resource = (ResourceType.BACKUP, backup_id)
     item = start.new(cloud, VolumeAction.BACK_UP, resource, row.project_id, plan)

@@ -69,7 +69,7 @@ def begin(
     )
     command: Command = RemoveVolume(volid=row.volid)
     if not of_copy:
-        command = snap(SnapshotVerb.REMOVE, volume, row.snapname, row.id)
+        command = snap(SnapshotVerb.REMOVE, volume, row.snapname)
     plan = OfVolumePlan(where, command, row.volume_id)
     _begin(connection, cloud, ctxt, row.id, row.project_id, plan)
 

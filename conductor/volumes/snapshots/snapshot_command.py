@@ -40,7 +40,7 @@ class SnapshotWork(Work):
 
 
 def snap(
-    verb: SnapshotVerb, volume: Any, name: str = "", snapshot_id: str | None = None
+    verb: SnapshotVerb, volume: Any, name: str = "", description: str = ""
 ) -> SnapVolume:
     """Return what is planned for a volume's row, or for a snapshot of it."""
     return SnapVolume(
@@ -48,7 +48,7 @@ def snap(
         volid=str(volume.volid),
         storage_way=str(volume.snapshot_way or ""),
         name=name,
-        description="" if snapshot_id is None else f"micronova: snapshot={snapshot_id}",
+        description=description,
     )
 
 

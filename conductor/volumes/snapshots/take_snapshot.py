@@ -16,6 +16,7 @@ from common.resources.volumes import (
     VolumeAction,
     VolumeStatus,
     snapname,
+    snapshot_description,
 )
 from conductor.cloud import Cloud
 from conductor.engine import close, start
@@ -61,9 +62,12 @@ def begin(
         storage=row.storage,
         source=source,
         project_id=row.project_id,
+        user_id=str(ctxt.user_id or ""),
+        snapshot_of=row.id,
     )
     if name is not None:
-        command = snap(SnapshotVerb.TAKE, row, name, snapshot_id)
+        about = snapshot_description(snapshot_id, str(ctxt.user_id or ""))
+        command = snap(SnapshotVerb.TAKE, row, name, about)
     plan = OfVolumePlan(where, command, row.id)
     of_copy = {"vmid": where.vmid, "host": row.host, "cluster": row.cluster, "node": row.node}
     of_copy |= {"storage": row.storage, "shared": row.shared}

@@ -103,7 +103,7 @@ def _disk_gib(config: Config) -> int:
 
 def nics(config: Config) -> Iterator[NicFacts]:
     """Yield the interfaces that a configuration names, by number."""
-    ports = marks.addresses_of(config)
+    ports = marks.ports_of(config)
     found = [(int(match[1]), key) for key in config if (match := NIC.fullmatch(key))]
     for number, key in sorted(found):
         values = dict(part.partition("=")[::2] for part in str(config[key]).split(","))
@@ -112,8 +112,10 @@ def nics(config: Config) -> Iterator[NicFacts]:
         if mac is None or not bridge:
             continue
         vlan = int(values["tag"]) if values.get("tag") else None
-        ips = (*fixed_ips(config.get(f"ipconfig{number}")), *ports.get(mac.lower(), ()))
-        yield NicFacts(mac.lower(), bridge, vlan, tuple(dict.fromkeys(ips)))
+        port = ports.get(mac.lower())
+        of_port = () if port is None else (one.ip for one in port.addresses)
+        ips = dict.fromkeys((*fixed_ips(config.get(f"ipconfig{number}")), *of_port))
+        yield NicFacts(mac.lower(), bridge, vlan, tuple(ips), port)
 
 
 def fixed_ips(text: Any) -> Iterator[str]:

@@ -297,6 +297,7 @@ def whose(config: Mapping[str, Any]) -> dict[str, Any]:
         "project_id": project,
         "user_id": user,
         "volume_id": volume,
+        "snapshot_of": _after_prefix(config, marks.SNAPSHOT_OF),
         "proven": bool(server or image or volume) and ours,
         "smbios_uuid": marks.smbios_uuid(config),
     }

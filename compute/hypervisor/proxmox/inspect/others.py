@@ -55,7 +55,7 @@ def containers(config: Mapping[str, Any]) -> Iterator[NicFacts]:
 
 
 def _of_vm(client: Client, path: str, config: Mapping[str, Any]) -> Iterator[NicFacts]:
-    known = marks.addresses_of(config)
+    known = marks.ports_of(config)
     sets = _filtered(client, path, config)
     for nic in nics(config):
         key = next(one for one in sorted(config) if NIC.fullmatch(one) and _has(config[one], nic))
@@ -71,7 +71,7 @@ def _has(text: Any, nic: NicFacts) -> bool:
 
 def _filtered(client: Client, path: str, config: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the VM's IP sets, where one of its interfaces is filtered."""
-    known = marks.addresses_of(config)
+    known = marks.ports_of(config)
     due = [nic.mac for nic in nics(config) if nic.mac not in known]
     texts = [str(text) for key, text in config.items() if NIC.fullmatch(key)]
     if not due or not any("firewall=1" in text for text in texts):

@@ -5,11 +5,13 @@ Both are in configurations only, so what isn't read shows none.
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from common.messages.inventory import SeenReference, SeenSnapshot
+from common.resources.volumes import snapshot_named
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.settings import ClusterSettings
@@ -67,4 +69,11 @@ def _seen(
     name = str(one["name"])
     kept: Mapping[str, Any] = client.get(f"{path}/{name}/config") if name in last else {}
     named = tuple(sorted(found.volid for found in references(settings, kept, vmid, node)))
-    return SeenSnapshot(name, not one.get("snapstate"), named)
+    taken = one.get("snaptime")
+    return SeenSnapshot(
+        name,
+        not one.get("snapstate"),
+        named,
+        *snapshot_named(str(one.get("description") or "")),
+        datetime.datetime.fromtimestamp(int(taken), datetime.UTC) if taken else None,
+    )

@@ -10,8 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from common.messages.facts import OwnerMark
 from common.messages.inventory import SeenBackup, SeenImageFile, SeenVm, SeenVolume
 from common.resources import image_files
+from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.storage.volumes import Volume, made_on
@@ -136,9 +138,24 @@ def _backups(
     found = []
     for one in listed:
         named = marks.backup_of(str(one.get("notes") or ""))
-        if named is not None and one.get("content") == "backup":
-            size = int(one.get("size") or 0)
-            found.append(SeenBackup(str(one["volid"]), storage, node, *named, shared, size))
+        if named is None or one.get("content") != "backup":
+            continue
+        about, made = (ResourceType.BACKUP, named.backup_id), one.get("ctime")
+        found.append(
+            SeenBackup(
+                *(str(one["volid"]), storage, node, named.backup_id, named.cloud, shared),
+                size_bytes=int(one.get("size") or 0),
+                mark=OwnerMark(named.cloud, *about, named.epoch) if named.epoch else None,
+                project_id=named.project,
+                user_id=named.user,
+                volume_id=named.volume,
+                size_gib=named.size,
+                vmid=int(one.get("vmid") or 0),
+                created_at=datetime.datetime.fromtimestamp(int(made), datetime.UTC)
+                if made
+                else None,
+            )
+        )
     return found
 
 
@@ -152,6 +169,9 @@ def _image_files(
         if named is not None and one.get("content") in ("import", "iso"):
             size = int(one.get("size") or 0)
             found.append(
-                SeenImageFile(volid, storage, node, named.image_id, named.cloud, shared, size)
+                SeenImageFile(
+                    *(volid, storage, node, named.image_id, named.cloud, shared, size),
+                    *(named.project_id, named.digest),
+                )
             )
     return found

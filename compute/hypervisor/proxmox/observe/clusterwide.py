@@ -193,7 +193,9 @@ def _of_networks(listed: Iterable[Mapping[str, Any]]) -> Iterator[SeenVnet]:
         if vnets.is_ours(name) and owner is not None:
             made = vnets.epoch(str(one.get("alias")))
             mark = OwnerMark(owner[1], ResourceType.NETWORK, owner[0], made) if made else None
-            yield SeenVnet(name, str(one["zone"]), *owner, mark)
+            project, tag = vnets.project(str(one.get("alias"))), one.get("tag")
+            vni = int(tag) if tag else None
+            yield SeenVnet(name, str(one["zone"]), *owner, mark, project, vni)
 
 
 def missing_privileges(

@@ -154,7 +154,8 @@ class _Vnet:
 
     def create(self, command: MakeVnet) -> None:
         """Configure the vnet; if the answer is lost, the current configuration decides."""
-        alias = vnets.alias(self._network_id, self._cloud, command.epoch)
+        owner = self._network_id, self._cloud
+        alias = vnets.alias(*owner, command.epoch, command.project_id)
         values = {"zone": command.zone, "tag": command.vni, "alias": alias}
         try:
             self._client.post(_VNETS, vnet=self._name, **values)

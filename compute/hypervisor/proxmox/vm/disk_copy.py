@@ -19,6 +19,7 @@ from compute.hypervisor.proxmox.vm import half_created, removal, templates
 from compute.hypervisor.proxmox.vmconfig import disks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import (
     epoch_lines,
+    owner_lines,
     server_mark,
     template_mark,
     volume_mark,
@@ -35,7 +36,8 @@ class ProxmoxDiskCopy:
         if command.volid:
             mark = volume_mark(command.resource_id, command.cloud)
         self._source = Vm(shared, work, command.source_vmid, where.node, mark)
-        made = template_mark(command.image_id, command.cloud, epoch_lines(command))
+        about = (*owner_lines(command.project_id, command.user_id), *epoch_lines(command))
+        made = template_mark(command.image_id, command.cloud, about)
         self._vm = Vm(shared, work, where.vmid, where.node, made)
 
     def find(self) -> Detail:

@@ -11,14 +11,15 @@ which gets another one, can be recognised. Nothing else is ever changed or destr
 from __future__ import annotations
 
 import enum
+import ipaddress
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.messages import commands
-from common.messages.commands import Build, Command, Nic
-from common.messages.facts import OwnerMark
+from common.messages.commands import Address, BackUpVolume, Build, Command, MakeVolume, Nic
+from common.messages.facts import MarkedAddress, MarkedPort, OwnerMark
 from common.resources.states import ResourceType
 
 SERVER = "micronova: server="
@@ -31,8 +32,10 @@ PROJECT = "micronova: project="
 USER = "micronova: user="
 #: how far the cloud's record was when it was made, and the VMID that it was made with
 EPOCH = "micronova: epoch="
-#: a port, the MAC address of its interface, and its addresses
+#: a port, the MAC address of its interface, its network, and its addresses
 PORT = "micronova: port="
+#: the volume that a snapshot, which is a copy, was taken of
+SNAPSHOT_OF = "micronova: snapshot of="
 BUILDING = "micronova: building"
 #: what the notes of an archive begin with
 BACKUP = "micronova: backup="
@@ -48,6 +51,7 @@ _NAMED = (
     (TEMPLATE, ResourceType.IMAGE),
 )
 _NIC = re.compile(r"net[0-9]+")
+_DIGITS = 19
 _EPOCH = re.compile(rf"{EPOCH}([0-9]{{1,18}}) vmid=([0-9]{{1,9}})")
 _SMBIOS_UUID = re.compile(r"(?:^|,)uuid=([0-9a-fA-F-]{36})")
 
@@ -126,6 +130,12 @@ def owner_lines(project_id: str, user_id: str) -> tuple[str, ...]:
     return tuple(f"{name}{value}" for name, value in pairs if value)
 
 
+def holder_lines(command: MakeVolume) -> tuple[str, ...]:
+    """Return the lines that are written with the mark of a holder, and prove nothing."""
+    of = (f"{SNAPSHOT_OF}{command.snapshot_of}",) if command.snapshot_of else ()
+    return (*owner_lines(command.project_id, command.user_id), *of, *epoch_lines(command))
+
+
 def epoch_lines(command: Command, vmid: int | None = None) -> tuple[str, ...]:
     """Return the line with a command's epoch and the VMID of what it makes (its place's)."""
     made = command.placed.vmid if vmid is None else vmid
@@ -139,18 +149,64 @@ def epoch_of(config: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def port_line(nic: Nic) -> str:
-    """Return the line of a port: its ID, its MAC address, and its addresses."""
-    return " ".join((f"{PORT}{nic.port_id}", nic.mac.lower(), *nic.ips))
+    """Return the line of a port: its ID, its MAC address, its network, and its addresses.
+
+    ``<port> <MAC> network=<id> owner=<project> <address>/<prefix> gateway=<address> dns=<…>``:
+    what follows an address is its subnet's. So a project's network can be made again of it.
+    """
+    words = [f"{PORT}{nic.port_id}", nic.mac.lower()]
+    if nic.network_owner:
+        words += [f"network={nic.network_id}", f"owner={nic.network_owner}"]
+    second = () if nic.second is None else (nic.second,)
+    first = () if nic.ip is None else (Address(nic.ip, nic.cidr or "", nic.gateway, nic.dns),)
+    for one in (*first, *second, *nic.more):
+        words += _address_words(one)
+    return " ".join(words)
 
 
-def addresses_of(config: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    """Return the addresses by MAC address, of all ports that a description names."""
-    found = {}
-    for line in lines(config):
-        words = line.removeprefix(PORT).split()
-        if line.startswith(PORT) and len(words) > 1:
-            found[words[1].lower()] = tuple(words[2:])
-    return found
+def _address_words(one: Address) -> Iterator[str]:
+    length = one.cidr.partition("/")[2]
+    yield f"{one.ip}/{length}" if length else one.ip
+    if one.gateway:
+        yield f"gateway={one.gateway}"
+    if one.dns:
+        yield f"dns={','.join(one.dns)}"
+
+
+def ports_of(config: Mapping[str, Any]) -> dict[str, MarkedPort]:
+    """Return all ports that a description names, by MAC address."""
+    found = (_port(line.removeprefix(PORT)) for line in lines(config) if line.startswith(PORT))
+    return {one.mac: one for one in found if one is not None}
+
+
+def _port(text: str) -> MarkedPort | None:
+    words = text.split()
+    if len(words) < 2:
+        return None
+    of_port: dict[str, str] = {}
+    addresses: list[MarkedAddress] = []
+    for word in words[2:]:
+        name, is_named, value = word.partition("=")
+        if not is_named:
+            addresses.append(_marked_address(word))
+        elif name == "gateway" and addresses:
+            addresses[-1] = replace(addresses[-1], gateway=value)
+        elif name == "dns" and addresses:
+            addresses[-1] = replace(addresses[-1], dns=tuple(value.split(",")))
+        else:
+            of_port[name] = value
+    network = of_port.get("network", ""), of_port.get("owner", "")
+    return MarkedPort(words[0], words[1].lower(), *network, tuple(addresses))
+
+
+def _marked_address(word: str) -> MarkedAddress:
+    ip, _, length = word.partition("/")
+    try:
+        cidr = str(ipaddress.ip_network(word, strict=False)) if length else None
+    except ValueError:
+        # Somebody edited it.
+        cidr = None
+    return MarkedAddress(ip, cidr)
 
 
 def with_port(config: Mapping[str, Any], nic: Nic) -> str:
@@ -170,17 +226,50 @@ def _mac(line: str) -> str:
     return words[1].lower() if line.strip().startswith(PORT) and len(words) > 1 else "-"
 
 
-def backup_notes(backup_id: str, cloud: str) -> str:
+@dataclass(frozen=True)
+class BackupMark:
+    """What the notes of an archive say."""
+
+    backup_id: str
+    cloud: str
+    project: str = ""
+    user: str = ""
+    volume: str = ""
+    size: int = 0
+    """The volume's, in GiB."""
+    epoch: int = 0
+
+
+def backup_notes(command: BackUpVolume) -> str:
     """Return the notes of a backup's archive, in one line: more of them aren't listed."""
-    return f"{BACKUP}{backup_id} cloud={cloud}"
+    says = {
+        "cloud": command.cloud,
+        "project": command.project_id,
+        "user": command.user_id,
+        "volume": command.resource_id,
+        "size": command.size_gib,
+        "epoch": command.epoch,
+    }
+    words = (f"{name}={value}" for name, value in says.items() if value or name == "cloud")
+    return " ".join((f"{BACKUP}{command.backup_id}", *words))
 
 
-def backup_of(notes: str) -> tuple[str, str] | None:
-    """Return the backup and the cloud that an archive's notes name; None: they name none."""
-    if not notes.startswith(BACKUP):
+def backup_of(notes: str) -> BackupMark | None:
+    """Return what the notes of a backup's archive say; None: they name none."""
+    first, *rest = notes.split("\n", 1)[0].removeprefix(BACKUP).split() or [""]
+    if not notes.startswith(BACKUP) or not first:
         return None
-    backup_id, _, cloud = notes.removeprefix(BACKUP).strip().partition(" cloud=")
-    return backup_id, cloud
+    says = dict(word.partition("=")[::2] for word in rest)
+    cloud, project, user, volume = (
+        says.get(name, "") for name in ("cloud", "project", "user", "volume")
+    )
+    size, epoch = (_number(says.get(name, "")) for name in ("size", "epoch"))
+    return BackupMark(first, cloud, project, user, volume, size, epoch)
+
+
+def _number(text: str) -> int:
+    """Return a number; 0 of what somebody edited."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else 0
 
 
 def cloud_line(cloud: str) -> str:
@@ -293,7 +382,7 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
 
 def without_owner(config: Mapping[str, Any]) -> str:
     """Return the description without the lines that name an owner."""
-    says = (*OWNED, CLOUD, PROJECT, USER, EPOCH, PORT, BUILDING, ADOPTED)
+    says = (*OWNED, CLOUD, PROJECT, USER, EPOCH, PORT, SNAPSHOT_OF, BUILDING, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 

@@ -112,7 +112,7 @@ def _dump(shared: Shared, holder: Holder, command: BackUpVolume, archives: Archi
             "storage": command.storage,
             "mode": "snapshot",
             "compress": "zstd",
-            "notes-template": marks.backup_notes(command.backup_id, command.cloud),
+            "notes-template": marks.backup_notes(command),
             "protected": 1,
             # Others' archives are none of ours to prune.
             "remove": 0,
@@ -190,7 +190,8 @@ class Archives:
                     yield from (match[1] for match in named if match is not None)
 
     def _is_mine(self, archive: Archive) -> bool:
-        return marks.backup_of(archive.notes) == self._mark
+        named = marks.backup_of(archive.notes)
+        return named is not None and (named.backup_id, named.cloud) == self._mark
 
     def _listed(self) -> list[Archive]:
         path = f"nodes/{self._vm.node}/storage/{self._storage}/content"

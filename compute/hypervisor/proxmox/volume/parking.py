@@ -14,8 +14,7 @@ from compute.hypervisor.proxmox.storage import one_volume
 from compute.hypervisor.proxmox.vmconfig import disks, marks, volumes
 from compute.hypervisor.proxmox.vmconfig.marks import (
     Mark,
-    epoch_lines,
-    owner_lines,
+    holder_lines,
     server_mark,
     volume_mark,
 )
@@ -36,7 +35,7 @@ class Holder:
         command: Command = work.command
         about: tuple[str, ...] = ()
         if isinstance(command, MakeVolume):
-            about = (*owner_lines(command.project_id, command.user_id), *epoch_lines(command))
+            about = holder_lines(command)
         mark = volume_mark(command.resource_id, command.cloud, about)
         return cls.of(shared, work, command.placed, mark)
 

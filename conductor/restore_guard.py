@@ -15,6 +15,7 @@ from collections.abc import Callable
 from common.errors import Unavailable
 from common.resources.states import InternalAction, OperationState
 from common.resources.volumes import VolumeAction
+from conductor.plans import CreatePlan
 from conductor.store import restored
 from conductor.store.networks import unknown_vms
 from conductor.store.records import Operation
@@ -34,6 +35,8 @@ DESTROYING = frozenset(
     | {InternalAction.REAP, InternalAction.FORGET, InternalAction.REMOVE_TEMPLATE}
     | {InternalAction.REMOVE_IMAGE, InternalAction.REMOVE_VNET}
     | {VolumeAction.DELETE, VolumeAction.DELETE_SNAPSHOT, VolumeAction.DELETE_BACKUP}
+    # the volume may have got another server since
+    | {"attach_volume"}
     | {VolumeAction.REVERT, VolumeAction.REIMAGE, VolumeAction.RESTORE, VolumeAction.RETYPE}
 )
 
@@ -82,6 +85,8 @@ class RestoreGuard:
     def require(self, operation: Operation) -> None:
         """Raise Held if the operation has to wait."""
         record = self._now(SECONDS if _destroys(operation) else SELDOM_SECONDS)
+        if record.held_at is not None and _takes_volumes(operation):
+            raise Held(sentence(record.held_because or {}), HELD_SECONDS)
         if not _destroys(operation) and operation.id > record.compare_operation:
             return
         if record.held_at is None and self._comparing(record):
@@ -131,3 +136,9 @@ class RestoreGuard:
 
 def _destroys(operation: Operation) -> bool:
     return operation.action in DESTROYING or operation.state == OperationState.UNWINDING
+
+
+def _takes_volumes(operation: Operation) -> bool:
+    """Return whether a server is made with volumes, which may have got another server since."""
+    is_build = operation.action == "create" and not operation.overslept
+    return is_build and operation.planned(CreatePlan).has_volumes

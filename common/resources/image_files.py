@@ -18,9 +18,7 @@ from common import ids
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _OWNER = r"[0-9A-Za-z-]{1,64}"
-_NAME = re.compile(
-    rf"mn-({_UUID})-({_UUID})-(?:({_OWNER})-)?([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)"
-)
+_NAME = re.compile(rf"mn-({_UUID})-({_UUID})-(?:({_OWNER})-)?([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)")
 #: of any cloud, and of any form that names had or will have
 _ANYBODYS = re.compile(rf"mn-{_UUID}.*")
 _DIGITS = 32

@@ -31,7 +31,7 @@ from conductor.audit.kinds import (
     Verb,
 )
 from conductor.audit.restored import marked
-from conductor.audit.restorer import Restorer
+from conductor.audit.restoring.restorer import Restorer
 from conductor.audit.volumes import settled
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics, only_one

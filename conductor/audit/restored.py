@@ -16,9 +16,11 @@ def marked(inventory: ClusterInventory) -> Iterator[Marked]:
     for vm in inventory.vms:
         if vm.mark is not None:
             yield Marked(inventory.cluster, vm.vmid, vm.mark)
-    for vnet in inventory.vnets or ():
-        if vnet.mark is not None:
-            yield Marked(inventory.cluster, None, vnet.mark)
+    others = [one.mark for one in inventory.vnets or ()]
+    others += [one.mark for one in inventory.backups or ()]
+    for mark in others:
+        if mark is not None:
+            yield Marked(inventory.cluster, None, mark)
 
 
 def restored(facts: Facts) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from common.log import logger
 from common.messages.facts import OwnerMark
 from common.resources.states import OPEN_STATES, ResourceType
 from conductor.store.ledger import pulse
+from conductor.store.networks import unknown_vms
 from conductor.store.servers import vmids
 from db.reads.cloud import sentence
 from db.schema import cloud_identity, operations
@@ -160,6 +161,7 @@ def _hold(connection: sa.Connection, record: Record, newest: Marked) -> None:
         cloud_identity.update().values(held_at=clock.utcnow(), held_because=because)
     )
     marked = _only_look(connection, last)
+    unknown_vms.doubt(connection)
     LOG.error("%s %d operations were open then: they only look.", sentence(because), marked)
 
 

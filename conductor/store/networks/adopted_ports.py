@@ -28,13 +28,13 @@ def port(
 ) -> Nic:
     """Record an existing interface, with its address if that is known and free.
 
-    Raises Conflict when another server has its MAC.
+    It has the ID that its mark names. Raises Conflict when another server has its MAC.
     """
     taken = connection.execute(sa.select(ports.c.server_uuid).where(ports.c.mac == nic.mac))
     if (other := taken.scalar()) is not None:
         raise Conflict(f"MAC address {nic.mac} is that of a port of server {other}.")
     given = _addresses(connection, nic.ips, network.id)
-    port_id = ids.new_uuid()
+    port_id = _port_id(connection, nic)
     connection.execute(
         ports.insert().values(
             id=port_id,
@@ -57,6 +57,14 @@ def port(
         ip=first,
         second=Address(second, given[1][0].cidr) if second else None,
     )
+
+
+def _port_id(connection: sa.Connection, nic: NicFacts) -> str:
+    """Return the ID that the port had by its mark, unless a port has it."""
+    if nic.port is None or not ids.is_uuid(nic.port.id):
+        return ids.new_uuid()
+    there = connection.scalar(sa.select(ports.c.id).where(ports.c.id == nic.port.id))
+    return nic.port.id if there is None else ids.new_uuid()
 
 
 def lacking(connection: sa.Connection, project_id: str, nics: Sequence[NicFacts]) -> list[str]:

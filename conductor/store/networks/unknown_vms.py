@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.messages.facts import OtherVm, VmFacts
-from db.schema import clusters, networks, other_nics, other_vms, subnets
+from db.schema import clusters, networks, other_nics, other_vms, servers, subnets
 
 #: in the place of a cluster's name, which has no such sign
 EVERY = "*"
@@ -92,6 +92,22 @@ def forget(connection: sa.Connection, cluster: str, vmids: Collection[int]) -> N
     for table in (other_nics, other_vms) if vmids else ():
         mine = (table.c.cluster == cluster) & table.c.vmid.in_(sorted(vmids))
         connection.execute(table.delete().where(mine))
+
+
+def doubt(connection: sa.Connection) -> None:
+    """Have the VMs of all servers read, as those are that the record doesn't know.
+
+    A restored record doesn't have the interfaces that they got since. Builds wait until all were
+    read. They are forgotten once nothing is held: see ``vmids.unexplained``.
+    """
+    mine = servers.c
+    there = sa.exists().where(_V.cluster == mine.cluster, _V.vmid == mine.vmid)
+    having = mine.vmid.is_not(None) & mine.cluster.is_not(None) & mine.node.is_not(None)
+    alive = sa.select(mine.cluster, mine.vmid, mine.node, sa.literal("VM")).where(
+        mine.deleted_at.is_(None), having, ~there
+    )
+    names = ["cluster", "vmid", "node", "kind"]
+    connection.execute(other_vms.insert().from_select(names, alive))
 
 
 def due(connection: sa.Connection, most: int) -> dict[str, list[OtherVm]]:

@@ -18,11 +18,13 @@ from common.errors import Conflict, Unavailable
 from common.messages.facts import VmFacts
 from conductor.store.networks import unknown_vms
 from conductor.store.networks.unknown_vms import Compared
-from db.schema import other_vms, vmid_bands, vmid_journal, vmids
+from db.schema import cloud_identity, other_vms, vmid_bands, vmid_journal, vmids
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
 TAKEN = "taken"
+#: no VMID: that the record is held
+_HELD = -1
 
 
 # Built once: every build and every delete executes them.
@@ -329,9 +331,14 @@ def unexplained(
     stored = unknown_vms.known(cluster, wanted(other_vms.c.vmid)).add_columns(sa.literal(False))
     known: dict[int, str] = {}
     unknown: dict[int, str] = {}
-    for vmid, text, recorded in connection.execute(query.union_all(stored)):
+    # While a restored record is held, the VMs of servers are doubted: see ``unknown_vms.doubt``.
+    held = sa.select(sa.literal(_HELD), sa.literal(""), sa.literal(False)).where(
+        sa.exists().where(cloud_identity.c.held_at.is_not(None))
+    )
+    for vmid, text, recorded in connection.execute(query.union_all(stored, held)):
         (known if recorded else unknown)[vmid] = text
-    reserved = {vmid for vmid, state in known.items() if state == RESERVED}
+    doubted = unknown.keys() if unknown.pop(_HELD, None) is not None else frozenset()
+    reserved = {vmid for vmid, state in known.items() if state == RESERVED and vmid not in doubted}
     changed = unknown_vms.compared(seen, unknown, reserved, gone, covers=covered is not None)
     there = frozenset(seen)
     free = [

@@ -58,6 +58,14 @@ def insert(
     return backup_id
 
 
+def insert_found(connection: sa.Connection, **values: Any) -> None:
+    """Write a backup whose archive was found."""
+    now = clock.utcnow()
+    times = {"data_timestamp": now, "created_at": now}
+    row = {"meta": {}, "status": BackupStatus.AVAILABLE, **times, **values}
+    connection.execute(volume_backups.insert(), [row])
+
+
 def get(connection: sa.Connection, backup_id: str) -> Any | None:
     """Return a backup's row; None: there is no such backup."""
     return connection.execute(sa.select(volume_backups).where(_C.id == backup_id)).first()

@@ -51,6 +51,14 @@ def insert(
     connection.execute(volume_snapshots.insert(), [values])
 
 
+def insert_found(connection: sa.Connection, volume: Any, **values: Any) -> None:
+    """Write a snapshot, of a volume that is locked, that was found."""
+    of_volume = {name: getattr(volume, name) for name in ("project_id", "size_gib")}
+    row = {"meta": {}, "status": SnapshotStatus.AVAILABLE, "created_at": clock.utcnow()}
+    row |= {"volume_id": volume.id, **of_volume, **values}
+    connection.execute(volume_snapshots.insert(), [row])
+
+
 def new_id() -> str:
     """Return the id of a new snapshot."""
     return deadlines.new_uuid()

@@ -39,9 +39,7 @@ class SnapshotWork(Work):
         return self.operation.planned(OfVolumePlan)
 
 
-def snap(
-    verb: SnapshotVerb, volume: Any, name: str = "", description: str = ""
-) -> SnapVolume:
+def snap(verb: SnapshotVerb, volume: Any, name: str = "", description: str = "") -> SnapVolume:
     """Return what is planned for a volume's row, or for a snapshot of it."""
     return SnapVolume(
         verb=verb,

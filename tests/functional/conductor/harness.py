@@ -53,7 +53,7 @@ from conductor.audit.auditor import Auditor
 from conductor.audit.differences import differences
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.restorer import Restorer
+from conductor.audit.restoring.restorer import Restorer
 from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.servers.manage import ManageEndpoint

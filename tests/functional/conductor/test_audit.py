@@ -18,7 +18,7 @@ from conductor.audit.auditor import LEASE, Auditor
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
-from conductor.audit.restorer import Restorer
+from conductor.audit.restoring.restorer import Restorer
 from conductor.engine.periodic import LEASE_SECONDS
 from conductor.store.ledger import process_leases
 from db import schema

@@ -11,13 +11,19 @@ import pytest
 
 from common import clock
 from common.messages.commands import Build, Destroy
-from common.messages.facts import LAST, OtherVm, OwnerMark, VmFacts, VmStates
+from common.messages.facts import LAST, NicFacts, OtherVm, OwnerMark, VmFacts, VmStates
 from common.resources.states import OperationState, ResourceType
 from conductor.audit.heal import GIVES_UP
 from conductor.audit.proof import RefusedError
-from conductor.restore_guard import COMPARED
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.plans import CreatePlan
+from conductor.restore_guard import COMPARED, Held
+from conductor.rpc.networks.ports import NewPort
 from conductor.store import restored
 from conductor.store.audits.findings import Kept
+from conductor.store.ledger import operations as ledger
+from conductor.store.networks import networks
+from conductor.store.records import Operation
 from conductor.store.restored import Marked
 from db import schema
 from db.reads.cloud import sentence
@@ -243,3 +249,57 @@ def test_an_unwinding_build_of_a_restored_record_removes_nothing(world: World) -
     eventually(lambda: any(isinstance(one, Destroy) for one in world.compute.looks))
     assert all(one in world.compute.looks for one in sent(world, Destroy))
     assert sent(world, Destroy)[0].placed == command.placed
+
+
+def test_nobody_gets_the_addresses_that_servers_of_the_record_got_since(world: World) -> None:
+    """Their VMs have interfaces that the record lacks: they are read before any port is made."""
+    subnet = networks.parse_subnet("vmbr0=10.0.0.0/24;pool=10.0.0.50-10.0.0.53")
+    world.conductor.store.run(lambda c: networks.ensure_subnet(c, subnet))
+    world.conductor.runner.start()
+    server = active(world)
+    endpoint = PortEndpoint(world.conductor.cloud, world.conductor.runner)
+    vmid = world.row(server).vmid
+    [network] = [one.id for one in world.rows(schema.networks) if one.bridge == "vmbr0"]
+    got = NicFacts("bc:24:11:00:00:07", "vmbr0", None, ("10.0.0.50",))
+    seen(world)
+    world.compute.others[vmid] = OtherVm(vmid, "pve1", nics=(got,))
+    hold(world)
+    assert [(one.vmid, one.node) for one in world.rows(schema.other_vms)] == [(vmid, "pve1")]
+    [made] = endpoint.create_ports(world.ctxt, [NewPort("p", network)])
+    [row] = [one for one in world.rows(schema.ports) if one.id == made]
+    assert row.ip != "10.0.0.50"
+    # They are remembered while nothing is decided, and are the record's alone again afterwards.
+    seen(world)
+    world.compute.others[vmid] = OtherVm(vmid, "pve1", nics=(got,))
+    assert [one.vmid for one in world.rows(schema.other_vms)] == [vmid]
+    release(world)
+    seen(world)
+    assert world.rows(schema.other_vms) == world.rows(schema.other_nics) == []
+
+
+def test_a_volume_that_may_have_got_a_server_since_is_attached_to_no_other(world: World) -> None:
+    hold(world)
+    guard = world.conductor.cloud.guard
+    world.conductor.runner.start()
+    server = active(world)
+    plain = operation(world, "create")
+    with_volumes = dataclasses.replace(
+        stored(world, plain.id),
+        plan=dataclasses.replace(stored(world, plain.id).planned(CreatePlan), has_volumes=True),
+    )
+    guard.require(stored(world, plain.id))
+    attach = dataclasses.replace(stored(world, plain.id), action="attach_volume")
+    for one in (with_volumes, attach):
+        with pytest.raises(Held, match="micronova restore"):
+            guard.require(one)
+    release(world)
+    for one in (with_volumes, attach):
+        guard.require(one)
+    assert world.row(server).vm_state == "active"
+
+
+def stored(world: World, number: int) -> Operation:
+    with world.conductor.store.read() as connection:
+        found = ledger.get(connection, number)
+    assert found is not None
+    return found

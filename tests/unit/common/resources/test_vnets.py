@@ -39,3 +39,12 @@ def test_names_fit_proxmox_ve() -> None:
     assert all(len(one) == 8 and vnets.is_ours(one) for one in names)
     assert vnets.name(network_id) == names[0]
     assert not any(map(vnets.is_ours, ("vmbr0", "mn12345", "mnABCDEF", "xmn12345", "mn1234567")))
+
+
+def test_aliases_are_read_as_they_are_written() -> None:
+    network = "5b0d2b6f-4a0b-4a57-9f0e-000000000001"
+    for project, read in (("demo", "demo"), ("", ""), ("not / an alias", "")):
+        text = vnets.alias(network, "blue", 7, project)
+        assert vnets.owner(text) == (network, "blue")
+        assert (vnets.epoch(text), vnets.project(text)) == (7, read)
+    assert vnets.project(vnets.alias(network, "blue", 0, "demo")) == "demo"

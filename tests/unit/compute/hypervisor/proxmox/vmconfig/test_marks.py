@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from common.messages.commands import Address, BackUpVolume, Nic
+from common.messages.facts import MarkedAddress, MarkedPort
+from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.vmconfig import marks
 
 UUID = "5b0d2b6f-4a0b-4a57-9f0e-000000000001"
@@ -34,3 +37,63 @@ def test_why_not(config: dict[str, str], why: str) -> None:
     mark = marks.server_mark(UUID, "")
     assert marks.owner(config, mark) is marks.Owner.FOREIGN
     assert marks.why_not(config, mark) == why
+
+
+def test_the_line_of_a_port_is_read_as_it_is_written() -> None:
+    nic = Nic(
+        *("port", "net", "mine", "mnabcdef", "AA:BB:CC:00:00:01"),
+        **{"ip": "10.9.0.5", "cidr": "10.9.0.0/24", "gateway": "10.9.0.1", "dns": ("10.9.0.53",)},
+        second=Address("fd00::5", "fd00::/64", dns=("fd00::1", "fd00::2")),
+        more=(Address("10.8.0.7", "10.8.0.0/16"),),
+        network_owner="demo",
+    )
+    [port] = marks.ports_of({"description": marks.port_line(nic)}).values()
+    assert port == MarkedPort(
+        *("port", "aa:bb:cc:00:00:01", "net", "demo"),
+        (
+            MarkedAddress("10.9.0.5", "10.9.0.0/24", "10.9.0.1", ("10.9.0.53",)),
+            MarkedAddress("fd00::5", "fd00::/64", None, ("fd00::1", "fd00::2")),
+            MarkedAddress("10.8.0.7", "10.8.0.0/16"),
+        ),
+    )
+    plain = Nic("port", "net", "vmbr0", "vmbr0", "aa:bb:cc:00:00:02")
+    [port] = marks.ports_of({"description": marks.port_line(plain)}).values()
+    assert port == MarkedPort("port", "aa:bb:cc:00:00:02")
+
+
+@pytest.mark.parametrize(
+    ("line", "addresses"),
+    [
+        ("port aa 10.0.0.5/x", (MarkedAddress("10.0.0.5"),)),
+        ("port aa 10.0.0.5/99 gateway=", (MarkedAddress("10.0.0.5", None, ""),)),
+        ("port aa gateway=10.0.0.1 dns=10.0.0.2", ()),
+    ],
+)
+def test_an_edited_line_of_a_port_does_no_harm(
+    line: str, addresses: tuple[MarkedAddress, ...]
+) -> None:
+    assert marks.ports_of({"description": f"{marks.PORT}{line}"})["aa"].addresses == addresses
+    assert marks.ports_of({"description": marks.PORT}) == {}
+
+
+def test_the_notes_of_a_backup_are_read_as_they_are_written() -> None:
+    command = BackUpVolume(
+        resource_type=ResourceType.VOLUME,
+        resource_id="data",
+        backup_id="saved",
+        project_id="demo",
+        user_id="me",
+        size_gib=3,
+        cloud="blue",
+        epoch=7,
+    )
+    notes = marks.backup_notes(command)
+    assert "\n" not in notes
+    assert marks.backup_of(notes) == marks.BackupMark("saved", "blue", "demo", "me", "data", 3, 7)
+    bare = marks.backup_notes(BackUpVolume(backup_id="saved"))
+    assert marks.backup_of(bare) == marks.BackupMark("saved", "")
+    assert marks.backup_of(f"{marks.BACKUP}saved cloud=blue size=many epoch={'9' * 40}") == (
+        marks.BackupMark("saved", "blue")
+    )
+    assert marks.backup_of("before the upgrade") is None
+    assert marks.backup_of(marks.BACKUP) is None

@@ -1,18 +1,21 @@
 """Decides what a restored record and its clusters differ in: adopts, names, and releases.
 
-Without ``apply`` nothing is changed. Each adoption is a transaction of its own that looks at the
-record again, so all may run twice; what could not be adopted is left, and named.
+Without ``apply`` nothing is changed. All networks are adopted in one transaction, each other thing
+in one of its own that looks at the record again, so all may run twice; what could not be adopted
+is left, and named.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
-from common import clock, context
+from common import context
 from common.errors import Conflict, MicronovaError
 from common.log import logger
-from common.messages.inventory import ClusterInventory, SeenVm
+from common.messages.inventory import SeenVm
 from common.resources.states import (
     InternalAction,
     OperationState,
@@ -20,12 +23,12 @@ from common.resources.states import (
     ResourceType,
     VmState,
 )
-from common.resources.volumes import AttachStatus, VolumeStatus
-from conductor.audit import proof, restoration
+from conductor.audit import proof
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
-from conductor.audit.restoration import Item, Verdict
 from conductor.audit.restored import marked
+from conductor.audit.restoring import comparison, written
+from conductor.audit.restoring.items import Item, Known, Verdict
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.runner import Runner
@@ -34,18 +37,15 @@ from conductor.rpc.servers.manage import Adoption
 from conductor.servers import guest_data
 from conductor.servers.manage.begin_adopt import Acceptance
 from conductor.store import restored
-from conductor.store.images import templates
+from conductor.store.images import uploads
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
-from conductor.store.networks import adopted_ports, networks, unknown_vms
+from conductor.store.networks import adopted_networks, adopted_ports, networks, unknown_vms
 from conductor.store.records import Server
 from conductor.store.servers import servers, vmids
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, backends, volumes
 
 LOG = logger(__name__)
-
-_GIB = 1 << 30
 
 
 class Restorer:
@@ -62,9 +62,9 @@ class Restorer:
         """
         with self._cloud.store.read() as connection:
             every = vmids.every(connection)
+            known = Known(adopted_networks.cidrs(connection), uploads.every(connection))
         facts = self._gatherer.look(every)
-        found = restoration.items(facts)
-        found = [self._checked(facts, one) for one in found]
+        found = self._with_networks(comparison.items(facts, known), apply=apply)
         done = [self._apply(facts, one) for one in found] if apply else found
         released = apply and not facts.unseen
         if released:
@@ -81,18 +81,43 @@ class Restorer:
             "items": [_shown(one) for one in done],
         }
 
-    # --- whether all of it can be adopted
+    # --- networks first: whether a server can be adopted depends on them
 
-    def _checked(self, facts: Facts, item: Item) -> Item:
+    def _with_networks(self, found: list[Item], *, apply: bool) -> list[Item]:
+        """Adopt the networks; return all items, those that can't be adopted to be left.
+
+        Without ``apply`` the networks are written, compared with the servers, and not committed.
+        """
+        if apply:
+            return self._cloud.store.run(lambda c: self._checked_all(c, found))
+        seen: list[Item] = []
+
+        def look(connection: Transaction) -> None:
+            seen[:] = self._checked_all(connection, found)
+            raise _NotApplied
+
+        with contextlib.suppress(_NotApplied):
+            self._cloud.store.run(look)
+        return seen
+
+    def _checked_all(self, connection: Transaction, found: Sequence[Item]) -> list[Item]:
+        done = [
+            written.network(connection, one)
+            if one.resource_type is ResourceType.NETWORK and one.verdict is Verdict.ADOPT
+            else one
+            for one in found
+        ]
+        return [self._checked(connection, one) for one in done]
+
+    @staticmethod
+    def _checked(connection: Transaction, item: Item) -> Item:
         """Return the item; to be left, if the record has no network for an interface."""
         if item.verdict is not Verdict.ADOPT or item.resource_type is not ResourceType.SERVER:
             return item
         vm = item.vm
         if vm is None:
             return item
-        its = str(vm.project_id), vm.nics or ()
-        # It locks the networks.
-        lacking = self._cloud.store.run(lambda c: adopted_ports.lacking(c, *its))
+        lacking = adopted_ports.lacking(connection, str(vm.project_id), vm.nics or ())
         if not lacking:
             return item
         text = f"{item.text} No network of the record has its {', '.join(lacking)}: make the "
@@ -102,22 +127,34 @@ class Restorer:
     # --- adopting
 
     def _apply(self, facts: Facts, item: Item) -> Item:
-        if item.verdict is not Verdict.ADOPT or item.vm is None:
+        if item.verdict is not Verdict.ADOPT:
             return item
-        inventory = facts.inventories[item.cluster]
         try:
-            if item.resource_type is ResourceType.VOLUME:
-                self._cloud.store.run(lambda c: self._volume(c, item, inventory))
-            elif item.resource_type is ResourceType.TEMPLATE:
-                self._cloud.store.run(lambda c: self._template(c, item))
-            elif item.resource_id in facts.servers:
-                self._cloud.store.run(lambda c: self._relink(c, item))
-            else:
+            if item.resource_type is not ResourceType.SERVER:
+                self._write(facts, item)
+            elif item.vm is not None and item.resource_id in facts.servers:
+                self._known(facts, item)
+            elif item.vm is not None:
                 self._adopt(item, item.vm)
         except MicronovaError as error:
             text = f"{item.text} It was not adopted: {error.message}"
             return dataclasses.replace(item, verdict=Verdict.LEAVE, text=text)
         return dataclasses.replace(item, text=f"{item.text} It is adopted.")
+
+    def _write(self, facts: Facts, item: Item) -> None:
+        """Write the record of what is no server; networks are written already."""
+        write = written.BY_TYPE.get(item.resource_type)
+        if write is not None:
+            inventory = facts.inventories.get(item.cluster)
+            self._cloud.store.run(lambda c: write(c, item, inventory))
+
+    def _known(self, facts: Facts, item: Item) -> None:
+        """Complete a server of the record: with its VM, or with interfaces of that."""
+        place = facts.servers[item.resource_id].place
+        here = item.vm is not None and place == (item.cluster, item.vm.vmid)
+        self._cloud.store.run(
+            lambda c: self._add_ports(c, item) if here else self._relink(c, item)
+        )
 
     def _adopt(self, item: Item, vm: SeenVm) -> None:
         """Begin an adoption as an administrator would."""
@@ -166,6 +203,16 @@ class Restorer:
         )
         ledger.close(connection, operation.id, OperationState.DONE)
 
+    def _add_ports(self, connection: Transaction, item: Item) -> None:
+        """Write the ports that a server of the record has got since."""
+        server = servers.get(connection, item.resource_id, lock=True)
+        vm = item.vm
+        if vm is None or ledger.open_of(connection, server.uuid) or server.deleted_at is not None:
+            raise Conflict("The record has changed since it was compared.")
+        unknown_vms.forget(connection, item.cluster, [vm.vmid])
+        added = self._ports(connection, server, vm)
+        servers.change(connection, server, {"addresses": [*server.addresses, *added]})
+
     def _ports(self, connection: Transaction, server: Server, vm: SeenVm) -> list[Any]:
         """Write the ports that the record lacks; return their addresses."""
         known = {one.mac for one in networks.ports_of(connection, server.uuid)}
@@ -179,59 +226,9 @@ class Restorer:
                 made.append(adopted_ports.port(connection, *its, nic, network))
         return guest_data.addresses(made)
 
-    @staticmethod
-    def _template(connection: Transaction, item: Item) -> None:
-        """Write the record of an image's template; the next build of the image uses it."""
-        vm = item.vm
-        if vm is None or not vm.drives:
-            raise Conflict("The record has changed since it was compared.")
-        storage = vm.drives[0].volid.partition(":")[0]
-        vmids.claim(connection, item.cluster, vm.vmid, None, None)
-        unknown_vms.forget(connection, item.cluster, [vm.vmid])
-        where = (item.cluster, vm.node, storage)
-        templates.insert_found(connection, *where, item.resource_id, vm.vmid)
 
-    def _volume(self, connection: Transaction, item: Item, inventory: ClusterInventory) -> None:
-        """Write the record of a volume as its holder, and the VM that uses it, show it."""
-        vm = item.vm
-        known = volumes.get(connection, item.resource_id) is not None
-        if vm is None or vm.held is None or known:
-            raise Conflict("The record has changed since it was compared.")
-        volid, user = vm.held, restoration.user_of(inventory, vm.held)
-        storage = volid.partition(":")[0]
-        there = [
-            one
-            for one in backends.read(connection)
-            if (one.cluster, one.node, one.storage.name) == (item.cluster, vm.node, storage)
-        ]
-        if not there:
-            raise Conflict(f"No host has storage {storage} and node {vm.node}.")
-        place = there[0]
-        size = next((one.size_bytes for one in inventory.volumes if one.volid == volid), 0)
-        vmids.claim(connection, item.cluster, vm.vmid, None, None)
-        unknown_vms.forget(connection, item.cluster, [vm.vmid])
-        volumes.insert_found(
-            connection,
-            id=item.resource_id,
-            project_id=str(vm.project_id),
-            user_id=str(vm.user_id or ""),
-            name=vm.name,
-            status=VolumeStatus.IN_USE if user else VolumeStatus.AVAILABLE,
-            size_gib=max(1, -(-size // _GIB)),
-            host=place.host,
-            cluster=item.cluster,
-            node=vm.node,
-            storage=storage,
-            shared=place.storage.shared,
-            availability_zone=place.zone,
-            vmid=vm.vmid,
-            volid=volid,
-            launched_at=clock.utcnow(),
-        )
-        if user is not None:
-            server, attached = servers.get(connection, user[0]), AttachStatus.ATTACHED
-            its = (server.uuid, server.project_id, user[1])
-            attachments.insert(connection, item.resource_id, *its, status=attached)
+class _NotApplied(Exception):
+    """What was written is not to be committed."""
 
 
 def _shown(item: Item) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Decides what a restored record and its clusters differ in, and applies it."""

@@ -1,0 +1,203 @@
+"""Compares a restored record with the clusters: what is newer than the record, what is lost. Pure.
+
+Only what all marks prove to be this cloud's is adopted; the rest is named.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from common import digits
+from common.messages.inventory import ClusterInventory, SeenVm
+from common.resources.states import ResourceType
+from conductor.audit.facts import Facts, Place, ServerFacts
+from conductor.audit.restoring import lost_data, lost_networks
+from conductor.audit.restoring.items import ORDER, Item, Known, Verdict, of_vm
+
+#: a server and the SCSI slot of its VM
+User = tuple[str, int]
+
+
+def items(facts: Facts, known: Known) -> list[Item]:
+    """Return all of them, in the order in which they are adopted."""
+    found = [
+        *lost_networks.networks(facts, known),
+        *lost_data.images(facts, known),
+        *lost_data.snapshots(facts),
+        *lost_data.backups(facts),
+        *Comparison(facts, known).items(),
+    ]
+    return sorted(found, key=lambda one: (ORDER.index(one.resource_type), one.where))
+
+
+def users(inventory: ClusterInventory) -> dict[str, User]:
+    """Return the server that uses each disk of another VM, by the disk."""
+    found: dict[str, User] = {}
+    for vm in inventory.vms:
+        for one in vm.references or ():
+            slot = one.option.removeprefix("scsi")
+            if vm.server_uuid and vm.proven and digits.is_digits(slot):
+                found[one.volid] = vm.server_uuid, int(slot)
+    return found
+
+
+class Comparison:
+    """Servers, the holders of volumes and of copies, and templates."""
+
+    def __init__(self, facts: Facts, known: Known) -> None:
+        self._facts, self._known = facts, known
+
+    def items(self) -> Iterator[Item]:
+        """Yield what the record lacks, then what the clusters lack."""
+        cloud = self._facts.cloud
+        for inventory in self._facts.inventories.values():
+            for vm in inventory.vms:
+                if vm.read and cloud and vm.cloud == cloud:
+                    yield from self._of_vm(inventory, vm)
+        yield from self._attached()
+        yield from self._lost_servers()
+        yield from self._lost_volumes()
+
+    # --- what is looked up
+
+    @cached_property
+    def _holders(self) -> set[tuple[str | None, int | None]]:
+        """Places of the record that are holders or templates."""
+        found = {(one.cluster, one.vmid) for one in self._facts.volumes}
+        return found | {(one.cluster, one.vmid) for one in self._facts.templates}
+
+    @cached_property
+    def _volumes(self) -> frozenset[str]:
+        return frozenset(one.id for one in self._facts.volumes)
+
+    @cached_property
+    def _vms(self) -> dict[Place, SeenVm]:
+        found = self._facts.inventories.items()
+        return {(name, vm.vmid): vm for name, each in found for vm in each.vms}
+
+    @cached_property
+    def _macs(self) -> dict[str, set[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for port in self._facts.ports:
+            found[port.server_uuid].add(port.mac.lower())
+        return found
+
+    # --- what the record lacks
+
+    def _of_vm(self, inventory: ClusterInventory, vm: SeenVm) -> Iterator[Item]:
+        if vm.server_uuid is not None:
+            yield from self._server(inventory, vm, vm.server_uuid)
+        elif (inventory.cluster, vm.vmid) in self._holders:
+            return
+        elif vm.volume_id is not None:
+            yield self._holder(inventory, vm, vm.volume_id)
+        elif vm.image_id is not None:
+            yield lost_data.template(self._known, inventory, vm, vm.image_id)
+
+    def _server(self, inventory: ClusterInventory, vm: SeenVm, uuid: str) -> Iterator[Item]:
+        known = self._facts.servers.get(uuid)
+
+        def item(verdict: Verdict, text: str) -> Item:
+            return of_vm(verdict, ResourceType.SERVER, uuid, inventory, vm, text)
+
+        refused = _refusal(vm)
+        if known is not None and known.place == (inventory.cluster, vm.vmid):
+            added = self._added_ports(vm, uuid)
+            if added:
+                yield item(Verdict.ADOPT, f"It got the interfaces {', '.join(added)} since.")
+        elif refused is not None:
+            yield item(Verdict.LEAVE, refused)
+        elif known is None:
+            made = f"Server {uuid} of project {vm.project_id} was made since."
+            yield item(Verdict.ADOPT, made)
+        elif known.deleted_at is not None:
+            yield item(Verdict.LEAVE, f"By the record server {uuid} was deleted before.")
+        elif uuid in self._facts.busy:
+            yield item(Verdict.LEAVE, "An operation works on the server: run it again later.")
+        elif known.place is not None and self._is_there(known):
+            text = f"Server {uuid} has VM {known.vmid} of cluster {known.cluster} as well."
+            yield item(Verdict.LEAVE, text)
+        else:
+            yield item(Verdict.ADOPT, f"It is the VM of server {uuid}, which the record lacks.")
+
+    def _added_ports(self, vm: SeenVm, uuid: str) -> list[str]:
+        """Return the MAC addresses of a server's marked ports that the record lacks."""
+        if not vm.proven or uuid in self._facts.busy:
+            return []
+        known = self._macs.get(uuid, set())
+        return [one.mac for one in vm.nics or () if one.port is not None and one.mac not in known]
+
+    def _holder(self, inventory: ClusterInventory, vm: SeenVm, volume_id: str) -> Item:
+        """Return a volume, or the copy that a snapshot is, by its holder."""
+        kind = ResourceType.SNAPSHOT if vm.snapshot_of else ResourceType.VOLUME
+        refused = _refusal(vm)
+        if refused is None and volume_id in self._volumes:
+            refused = f"By the record {kind} {volume_id} is elsewhere."
+        if refused is None and {volume_id, vm.snapshot_of} & self._facts.busy_volumes:
+            refused = "An operation works on the volume: run it again later."
+        if refused is None and vm.held is None:
+            refused = "It has no disk."
+        verdict = Verdict.ADOPT if refused is None else Verdict.LEAVE
+        made = f"{kind.capitalize()} {volume_id} of project {vm.project_id} was made since."
+        return of_vm(verdict, kind, volume_id, inventory, vm, refused or made)
+
+    def _attached(self) -> Iterator[Item]:
+        """Yield the volumes of the record that servers have got since."""
+        attached = {one.volume_id for one in self._facts.attachments}
+        named = {name: users(one) for name, one in self._facts.inventories.items()}
+        for volume in self._facts.volumes:
+            cluster = str(volume.cluster)
+            user = named.get(cluster, {}).get(volume.volid or "")
+            if user is None or volume.id in attached | self._facts.busy_volumes:
+                continue
+            where = f"{volume.volid} in cluster {cluster}"
+            about = (ResourceType.VOLUME, volume.id, where, f"Server {user[0]} got it since.")
+            yield Item(Verdict.ADOPT, *about, cluster, found=user)
+
+    # --- what the clusters lack
+
+    def _lost_servers(self) -> Iterator[Item]:
+        text = "It was deleted since, or lost. It becomes ERROR; delete it if nobody misses it."
+        for server in self._facts.servers.values():
+            if server.place is None or server.uuid in self._facts.busy or self._is_there(server):
+                continue
+            where = f"VM {server.vmid} of cluster {server.cluster}"
+            about = (ResourceType.SERVER, server.uuid, where, text, str(server.cluster))
+            yield Item(Verdict.LOST, *about)
+
+    def _lost_volumes(self) -> Iterator[Item]:
+        found = self._facts.inventories.items()
+        there = {(name, one.volid) for name, each in found for one in each.volumes}
+        for volume in self._facts.volumes:
+            inventory = self._facts.inventories.get(str(volume.cluster))
+            if volume.volid is None or inventory is None or inventory.short or inventory.unseen:
+                continue
+            if volume.id in self._facts.busy_volumes:
+                continue
+            if (str(volume.cluster), volume.volid) not in there:
+                where = f"{volume.volid} in cluster {volume.cluster}"
+                text = "It was deleted since, or lost."
+                yield Item(Verdict.LOST, ResourceType.VOLUME, volume.id, where, text)
+
+    def _is_there(self, server: ServerFacts) -> bool:
+        """Return whether the server's VM is, or may be, where the record says."""
+        inventory = self._facts.inventories.get(str(server.cluster))
+        if inventory is None or inventory.short:
+            return True
+        vm = self._vms.get((str(server.cluster), server.vmid or 0))
+        if vm is None:
+            return server.node in inventory.unseen_nodes
+        return not vm.read or vm.server_uuid == server.uuid
+
+
+def _refusal(vm: SeenVm) -> str | None:
+    """Return why nothing is adopted of a VM with a mark of this cloud; None: all agrees."""
+    if not vm.proven:
+        return "Its marks don't agree: it may be a person's copy."
+    if vm.template:
+        return "It is a template by now."
+    if not vm.project_id:
+        return "Its description names no project."
+    return None

@@ -1,0 +1,69 @@
+"""What is decided about after a restore: one thing each, and what becomes of it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from common.messages.inventory import ClusterInventory, SeenVm
+from common.resources.states import ResourceType
+
+#: in which order things are adopted: what others need comes first
+ORDER = (
+    *(ResourceType.NETWORK, ResourceType.IMAGE, ResourceType.TEMPLATE, ResourceType.SERVER),
+    *(ResourceType.VOLUME, ResourceType.SNAPSHOT, ResourceType.BACKUP),
+)
+
+
+class Verdict(enum.StrEnum):
+    """What becomes of something."""
+
+    ADOPT = "adopt"  #: it becomes the record's again
+    LEAVE = "leave"  #: it is left as it is, and its addresses, MACs and VMID are given to nobody
+    LOST = "lost"  #: in the record, and not in the clusters
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the record has, beyond the facts of an audit."""
+
+    cidrs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Network → the CIDRs of its subnets."""
+    images: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing, and what becomes of it."""
+
+    verdict: Verdict
+    resource_type: ResourceType
+    resource_id: str
+    where: str
+    text: str
+    """Why, in a sentence."""
+    cluster: str = ""
+    vm: SeenVm | None = None
+    found: Any = None
+    """What a network, an image, a backup or a snapshot is adopted from."""
+
+
+def of_vm(
+    verdict: Verdict,
+    kind: ResourceType,
+    resource_id: str,
+    inventory: ClusterInventory,
+    vm: SeenVm,
+    text: str,
+    found: Any = None,
+) -> Item:
+    """Return the item of what a VM is, or has."""
+    where = f"VM {vm.vmid} of cluster {inventory.cluster}"
+    return Item(verdict, kind, resource_id, where, text, inventory.cluster, vm, found)
+
+
+def is_proven(facts_cloud: str, vm: SeenVm) -> bool:
+    """Return whether all marks prove a VM to be this cloud's."""
+    return vm.read and bool(facts_cloud) and vm.cloud == facts_cloud and vm.proven

@@ -35,13 +35,10 @@ class MakeNetwork(Story):
         row = self._row()
         wanted = {}
         if row is not None and row.status == "ACTIVE":
-            wanted[row.bridge] = {"tag": str(row.vni), "alias": (row.id, CLOUD)}
+            wanted[row.bridge] = (str(row.vni), (row.id, CLOUD), "project")
         sdn = self.stage.simulator.cluster().sdn
         with self.stage.simulator.cluster().turn():
-            there = {
-                name: one.options | {"alias": vnets.owner(one.options.get("alias", ""))}
-                for name, one in sdn.running_vnets.items()
-            }
+            there = {name: _whose(one.options) for name, one in sdn.running_vnets.items()}
             pending = bool(sdn.pending)
         found = [] if there == wanted else [f"vnets {there} instead of {wanted}"]
         if pending:
@@ -78,3 +75,8 @@ class DeleteNetwork(MakeNetwork):
         """See ``Story``."""
         row, context = self._row(), self.stage.context()
         self.asked("delete_network", lambda: self.stage.client.delete_network(context, row.id))
+
+
+def _whose(options: dict[str, str]) -> tuple[str, tuple[str, str] | None, str]:
+    alias = options["alias"]
+    return options["tag"], vnets.owner(alias), vnets.project(alias)

@@ -15,8 +15,10 @@ import sqlalchemy as sa
 
 from common import ids
 from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.server_volumes import AttachRequest
-from conductor.rpc.servers.servers import RebuildServer
+from conductor.rpc.servers.servers import NewServerImage, RebuildServer
+from conductor.rpc.volumes.backups import NewBackup
 from conductor.rpc.volumes.snapshots import NewVolumeSnapshot
 from conductor.rpc.volumes.volumes import NewVolume
 from db import schema
@@ -28,7 +30,14 @@ from tests.chaos.test_overslept import WHOLE, copied, vms
 pytestmark = pytest.mark.timeout(1800)
 
 #: what an action changes: a copy in which these are as in the one before is the same moment
-TELLING = ("operations", "servers", "vmids", "ports", "volumes", "volume_attachments")
+TELLING = (
+    *("operations", "servers", "vmids", "ports", "volumes", "volume_attachments"),
+    *("volume_snapshots", "volume_backups", "images", "networks", "vnets"),
+)
+ACTIONS = (
+    *("create", "resize", "rebuild", "delete", "attach", "snapshot"),
+    *("detach", "interface", "image", "volume", "delete volume", "backup"),
+)
 LARGER = FlavorSnapshot("2", "m1.larger", 2, 256, 2)
 
 
@@ -107,13 +116,37 @@ def addresses(cloud: Stage) -> dict[str, list[str]]:
     return {uuid: sorted(ips) for uuid, ips in found.items()}
 
 
+def disks(cloud: Stage) -> set[str]:
+    """All volumes of all storages: disks, archives, files; without config drives."""
+    cluster = cloud.simulator.cluster()
+    with cluster.turn():
+        return {one.volid for one in cluster.volumes.all() if ":iso/" not in one.volid}
+
+
+def owned(cloud: Stage) -> dict[str, set[str]]:
+    """What the project has that is no server, by table."""
+    names = ("volumes", "volume_snapshots", "volume_backups", "images")
+    tables = [schema.metadata.tables[name] for name in names]
+    return {
+        one.name: {
+            row.id
+            for row in cloud.rows(sa.select(one.c.id, one.c.status, one.c.project_id))
+            if row.status in ("available", "active", "in-use") and row.project_id == "project"
+        }
+        for one in tables
+    }
+
+
 def require_nothing_lost(cloud: Stage, copy: Copy, seen: dict[int, Any], was: list[Any]) -> None:
     """Put a copy back, and compare what there is with what there was."""
-    had = addresses(cloud)
+    had, has, files = addresses(cloud), owned(cloud), disks(cloud)
     report = put_back(cloud, copy[1])
     now = vms(cloud)
     gone = {vmid for vmid in seen if vmid not in now}
     assert not gone, (copy[0], gone, report)
+    assert files <= disks(cloud), (copy[0], files - disks(cloud), report)
+    for name, those in has.items():
+        assert those <= owned(cloud)[name], (copy[0], name, those - owned(cloud)[name], report)
     assert {vmid: now[vmid][0] for vmid in seen} == {vmid: one[0] for vmid, one in seen.items()}
     for row in was:
         after = cloud.server(row.uuid)
@@ -153,11 +186,29 @@ def begin(cloud: Stage, action: str) -> Callable[[], Any]:
         return lambda: client.rebuild_server(ctxt, server, wanted)
     if action == "delete":
         return lambda: cloud.act(server, "delete")
+    if action == "interface":
+        asked = Attachment(ids.named("network", "vmbr0"))
+        return lambda: client.attach_interface(ctxt, server, asked, wait=False)
+    if action == "image":
+        golden = NewServerImage("golden")
+        return lambda: client.create_server_image(ctxt, server, golden)
+    if action == "volume":
+        return lambda: client.create_volume(ctxt, NewVolume("project", 1, "new"))
     made = volume(cloud)
-    if action == "attach":
-        return functools.partial(client.attach_volume, ctxt, server, AttachRequest(made))
-    new = NewVolumeSnapshot(made, "snap")
-    return functools.partial(client.create_volume_snapshot, ctxt, new)
+    attach = functools.partial(client.attach_volume, ctxt, server, AttachRequest(made))
+    if action == "detach":
+        attach()
+        cloud.until(lambda: not cloud.open_operations())
+        return functools.partial(client.detach_volume, ctxt, server, made)
+    of_volume: dict[str, Callable[[], Any]] = {
+        "attach": attach,
+        "delete volume": functools.partial(client.delete_volume, ctxt, made),
+        "snapshot": functools.partial(
+            client.create_volume_snapshot, ctxt, NewVolumeSnapshot(made, "snap")
+        ),
+        "backup": functools.partial(client.create_backup, ctxt, NewBackup(made, "monday")),
+    }
+    return of_volume[action]
 
 
 def play(cloud: Stage, action: str, choose: Callable[[list[Copy]], list[Copy]]) -> None:
@@ -175,6 +226,6 @@ def test_the_first_and_a_middle_commit_of_a_create(cloud: Stage) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("action", ["create", "resize", "rebuild", "delete", "attach", "snapshot"])
+@pytest.mark.parametrize("action", ACTIONS)
 def test_every_commit(cloud: Stage, action: str) -> None:
     play(cloud, action, lambda found: found)

@@ -334,5 +334,7 @@ class Heartbeat:
     """How long the worker has run: it doesn't know what was begun before."""
     published: bool = False
     """The worker publishes these facts to placement in any case; nobody needs to ask for it."""
+    left: tuple[str, ...] = ()
+    """Of these hosts, those whose nodes have left their cluster: they are never registered."""
     queues: Queues | None = None
     """What runs and waits on the hosts that it names; None: the worker's release doesn't say."""

@@ -63,6 +63,10 @@ def is_news(old: HostFacts | None, new: HostFacts) -> bool:
     )
 
 
+#: the health of a host whose node is not listed any more
+LEFT = "The node is no member of its cluster any more."
+
+
 class HostFactsCache:
     """Facts by host and cluster, and which of them are published already."""
 
@@ -118,14 +122,9 @@ class HostFactsCache:
 
     def _gone(self, cluster: str, seen: set[str]) -> list[HostFacts]:
         gone = [
-            replace(
-                facts,
-                online=False,
-                healthy=False,
-                health="The node is no member of its cluster any more.",
-            )
+            replace(facts, online=False, healthy=False, health=LEFT)
             for facts in self._hosts.values()
-            if facts.cluster == cluster and facts.host not in seen and facts.healthy
+            if facts.cluster == cluster and facts.host not in seen and facts.health != LEFT
         ]
         self._hosts.update({facts.host: facts for facts in gone})
         return gone
@@ -134,6 +133,14 @@ class HostFactsCache:
         """Return all hosts, sorted."""
         with self._lock:
             return tuple(sorted(self._hosts))
+
+    def left(self) -> frozenset[str]:
+        """Return the hosts whose nodes have left their cluster.
+
+        Their agents remain, as what they had is still to be released.
+        """
+        with self._lock:
+            return frozenset(one.host for one in self._hosts.values() if one.health == LEFT)
 
     def all(self) -> list[HostFacts]:
         """Return the facts of all hosts."""

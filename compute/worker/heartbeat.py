@@ -140,7 +140,7 @@ class Heartbeats:
         # What is new to this worker is published to placement without being asked for.
         published = published or not reported & self._known
         self._known |= reported
-        queues = self._queues()
+        queues, left = self._queues(), self._facts.left()
         # At least one message, even if nothing changed. Each host is named in one of them.
         for position, part in enumerate(_parts(facts)):
             first = position == 0
@@ -156,6 +156,7 @@ class Heartbeats:
                 version=VERSION,
                 up_seconds=self._timer() - self._began_at,
                 published=published,
+                left=tuple(host for host in named if host in left),
                 queues=queues.of(named),
             )
 

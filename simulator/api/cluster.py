@@ -29,15 +29,15 @@ def status(call: Call) -> list[dict[str, Any]]:
     """`GET /cluster/status`."""
     cluster = call.cluster
     shown: list[dict[str, Any]] = []
-    if len(cluster.nodes) > 1:
+    if len(cluster.members) > 1:
         shown.append(
             {
                 "id": "cluster",
                 "name": cluster.name,
-                "nodes": len(cluster.nodes),
+                "nodes": len(cluster.members),
                 "quorate": int(cluster.quorate),
                 "type": "cluster",
-                "version": len(cluster.nodes) + 1,
+                "version": len(cluster.members) + 1,
             }
         )
     return shown + [
@@ -47,11 +47,11 @@ def status(call: Call) -> list[dict[str, Any]]:
             "level": "",
             "local": int(node.name == call.contacted),
             "name": node.name,
-            "nodeid": node.nodeid if len(cluster.nodes) > 1 else 0,
+            "nodeid": node.nodeid if len(cluster.members) > 1 else 0,
             "online": int(node.up),
             "type": "node",
         }
-        for node in cluster.nodes.values()
+        for node in cluster.members
     ]
 
 

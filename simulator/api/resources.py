@@ -61,7 +61,7 @@ def resources(call: Call) -> list[dict[str, Any]]:
     if wanted in ("", "vm"):
         shown += _guests(call)
     if wanted in ("", "node"):
-        shown += [{**_node(call, one), "cgroup-mode": 2} for one in cluster.nodes.values()]
+        shown += [{**_node(call, one), "cgroup-mode": 2} for one in cluster.members]
         for entry in shown:
             entry.pop("ssl_fingerprint", None)
     if wanted in ("", "storage"):
@@ -90,7 +90,7 @@ def _storages(call: Call) -> list[dict[str, Any]]:
     for storage in cluster.storages.values():
         if not access.has(call.who, f"/storage/{storage.id}", *READ_STORAGE):
             continue
-        for node in cluster.nodes.values():
+        for node in cluster.members:
             if not storage.on(node.name) or storage.disabled:
                 continue
             is_known = node.up and not cluster.offline(storage.id, node.name)
@@ -116,7 +116,7 @@ def _networks(call: Call, wanted: str) -> list[dict[str, Any]]:
     cluster, access = call.cluster, call.cluster.access
     modern = cluster.version.ha_rules and wanted != "sdn"
     shown = []
-    for node in cluster.nodes.values():
+    for node in cluster.members:
         statuses = {sdn.LOCAL: "ok"} | (sdn.zone_status(cluster, node) if node.up else {})
         for zone, status in statuses.items():
             allowed = ("SDN.Audit", "SDN.Use") if zone == sdn.LOCAL else ("SDN.Audit",)
@@ -174,4 +174,4 @@ def memory_used(cluster: Cluster, node: Node) -> int:
 
 def nodes(call: Call) -> list[dict[str, Any]]:
     """`GET /nodes`."""
-    return [_node(call, node) for node in call.cluster.nodes.values()]
+    return [_node(call, node) for node in call.cluster.members]

@@ -14,6 +14,7 @@ import orjson
 from simulator.api.persistent_faults import apply, undo
 from simulator.engine import Engine
 from simulator.http.app import Entry, Request, Response
+from simulator.state import pmxcfs
 from simulator.state.cluster import Cluster
 from simulator.state.faults import BadOrder
 from simulator.state.model import MIB, Volume
@@ -125,6 +126,10 @@ class Control:
             ("POST", "storage"): self._add_storage,
             ("POST", "task"): self._task,
             ("POST", "totp"): self._totp,
+            ("POST", "config"): self._move_configs,
+            ("DELETE", "config"): self._remove_config,
+            ("POST", "leave"): self._leave,
+            ("DELETE", "node"): self._remove_node,
         }
 
     @property
@@ -260,6 +265,28 @@ class Control:
             cluster.access.users[str(given["user"])].totp = bytes.fromhex(secret).hex()
             cluster.save_access()
             return {"user": given["user"]}
+
+    def _move_configs(self, entry: Entry, given: dict[str, Any]) -> list[int]:
+        """Move configurations to another node's folder, all or that of a VMID."""
+        cluster = self._cluster(entry, given)
+        vmid = int(given["vmid"]) if given.get("vmid") else None
+        with cluster.turn():
+            return pmxcfs.move(cluster, str(given["node"]), str(given["to"]), vmid)
+
+    def _remove_config(self, entry: Entry, given: dict[str, Any]) -> None:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            pmxcfs.remove(cluster, str(given["node"]), int(given["vmid"]))
+
+    def _leave(self, entry: Entry, given: dict[str, Any]) -> None:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            pmxcfs.leave(cluster, str(given["node"]))
+
+    def _remove_node(self, entry: Entry, given: dict[str, Any]) -> None:
+        cluster = self._cluster(entry, given)
+        with cluster.turn():
+            pmxcfs.remove_folder(cluster, str(given["node"]))
 
     def _task(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
         """Kill a running worker, or let it fail."""

@@ -140,11 +140,16 @@ class Cluster:
         return node
 
     @property
+    def members(self) -> list[Node]:
+        """Return the nodes that were not taken out of the cluster: what lists show."""
+        return [node for node in self.nodes.values() if not node.left]
+
+    @property
     def quorate(self) -> bool:
         """Return whether more than half of the nodes are up."""
         if self.faults.standing("no-quorum"):
             return False
-        return 2 * sum(node.up for node in self.nodes.values()) > len(self.nodes)
+        return 2 * sum(node.up for node in self.members) > len(self.members)
 
     def check_quorum(self) -> None:
         """Raise 500 without quorum."""

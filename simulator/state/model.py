@@ -33,6 +33,8 @@ class Node:
     sdn_version: int = 0
     gateway: str = ""
     certificate_days: int = 730
+    left: bool = False
+    """Whether it was taken out of the cluster: its folder may still be there."""
     shown: dict[str, Any] = field(default_factory=dict)
     """What is shown otherwise: `clock` (seconds ahead), `version`, `flags`, `model`, `services`
     (name → state), and `interfaces` (name → values of `GET …/network`)."""

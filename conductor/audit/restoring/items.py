@@ -32,6 +32,7 @@ class Known:
     cidrs: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Network → the CIDRs of its subnets."""
     images: frozenset[str] = frozenset()
+    """Those with data in a cluster."""
 
 
 @dataclass(frozen=True)

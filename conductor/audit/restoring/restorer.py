@@ -37,7 +37,7 @@ from conductor.rpc.servers.manage import Adoption
 from conductor.servers import guest_data
 from conductor.servers.manage.begin_adopt import Acceptance
 from conductor.store import restored
-from conductor.store.images import uploads
+from conductor.store.images import adopted_images
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger import transitions
 from conductor.store.networks import adopted_networks, adopted_ports, networks, unknown_vms
@@ -62,7 +62,7 @@ class Restorer:
         """
         with self._cloud.store.read() as connection:
             every = vmids.every(connection)
-            known = Known(adopted_networks.cidrs(connection), uploads.every(connection))
+            known = Known(adopted_networks.cidrs(connection), adopted_images.with_data(connection))
         facts = self._gatherer.look(every)
         found = self._with_networks(comparison.items(facts, known), apply=apply)
         done = [self._apply(facts, one) for one in found] if apply else found

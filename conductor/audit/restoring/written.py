@@ -17,7 +17,7 @@ from common.resources.states import ResourceType
 from common.resources.volumes import AttachStatus, VolumeStatus
 from conductor.audit.restoring import comparison
 from conductor.audit.restoring.items import Item, Verdict
-from conductor.store.images import server_images, templates, uploads
+from conductor.store.images import adopted_images, templates
 from conductor.store.networks import adopted_networks, unknown_vms
 from conductor.store.servers import servers, vmids
 from conductor.store.transactions import Transaction
@@ -72,17 +72,17 @@ def image(connection: Transaction, item: Item, inventory: ClusterInventory | Non
     if vm is None:
         file, locations = item.found.first, item.found.locations
         form = file.volid.rpartition(".")[2]
-        about = (item.resource_id, file.project_id, file.size_bytes, form)
-        uploads.insert_found(connection, *about, locations)
+        about = (item.resource_id, file.project_id, file.digest, file.size_bytes, form)
+        adopted_images.upload(connection, *about, locations)
         return
-    if not vm.drives or inventory is None or uploads.exists(connection, item.resource_id):
+    if not vm.drives or inventory is None:
         raise Conflict(_CHANGED)
     disk = vm.drives[0].volid
     place = _place(connection, item.cluster, vm, disk)
     home = ImageHome(item.cluster, place.storage.name, vm.node, place.storage.shared)
     size = _size(inventory, disk)
     owner = (item.resource_id, str(vm.project_id))
-    server_images.insert_found(connection, *owner, home, disk, size)
+    adopted_images.copy(connection, *owner, home, disk, size)
     template(connection, item, inventory)
 
 

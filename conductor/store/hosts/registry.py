@@ -131,6 +131,8 @@ def take(
     for cluster in heartbeat.clusters:
         _cluster(connection, cluster)
         images_store.take(connection, cluster)
+    if heartbeat.left:
+        heartbeat = _without_deleted(connection, heartbeat)
     zones = {facts.host: facts.availability_zone for facts in heartbeat.facts}
     new: frozenset[str] = frozenset()
     if heartbeat.hosts:
@@ -150,6 +152,18 @@ def take(
     for bridge in sorted(bridges - _of_clouds(connection, bridges)):
         networks.ensure_network(connection, bridge)
     return (new - zones.keys()) | back
+
+
+def _without_deleted(connection: sa.Connection, heartbeat: Heartbeat) -> Heartbeat:
+    """Return the heartbeat without hosts whose nodes are gone and whose services are deleted."""
+    mine = (services.c.binary == COMPUTE) & services.c.host.in_(heartbeat.left)
+    there = set(connection.scalars(sa.select(services.c.host).where(mine)))
+    gone = set(heartbeat.left) - there
+    return dataclasses.replace(
+        heartbeat,
+        hosts=tuple(host for host in heartbeat.hosts if host not in gone),
+        facts=tuple(facts for facts in heartbeat.facts if facts.host not in gone),
+    )
 
 
 def _of_clouds(connection: sa.Connection, bridges: Iterable[str]) -> frozenset[str]:

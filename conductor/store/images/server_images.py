@@ -142,26 +142,6 @@ def save(connection: sa.Connection, image_id: str, home: ImageHome, vmid: int) -
     return changed.rowcount == 1
 
 
-def insert_found(
-    connection: sa.Connection,
-    image_id: str,
-    project_id: str,
-    home: ImageHome,
-    volid: str,
-    size_bytes: int,
-) -> None:
-    """Write the image whose template, its only copy, was found."""
-    least = -(-size_bytes // _GIB), 0
-    insert(
-        *(connection, image_id, f"adopted-{image_id[:8]}", project_id, None, {}, least),
-        status=ACTIVE,
-        size_bytes=size_bytes,
-        virtual_size_bytes=size_bytes,
-        home=dataclasses.asdict(home),
-        locations={home.cluster: volid},
-    )
-
-
 def activate(connection: sa.Connection, image_id: str, cluster: str, copied: CopiedDisk) -> bool:
     """Store that a saved image can be used; return False if it has been deleted."""
     size = copied.virtual_size_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,41 +19,6 @@ from db.schema import images, operations
 KILLED = "killed"
 
 _C = images.c
-
-
-def insert_found(
-    connection: sa.Connection,
-    image_id: str,
-    project_id: str,
-    size_bytes: int,
-    disk_format: str,
-    locations: Mapping[str, str],
-) -> None:
-    """Write an upload whose files were found. Raises Conflict if there is such an image."""
-    if exists(connection, image_id):
-        raise Conflict(f"Image {image_id} is in the record.")
-    now = clock.utcnow()
-    connection.execute(
-        images.insert().values(
-            id=image_id,
-            name=f"adopted-{image_id[:8]}",
-            status=ACTIVE,
-            size_bytes=size_bytes,
-            disk_format=disk_format,
-            properties={},
-            locations=dict(locations),
-            project_id=project_id,
-            # It isn't known, which is not the same as that there are no data.
-            md5="",
-            created_at=now,
-            updated_at=now,
-        )
-    )
-
-
-def every(connection: sa.Connection) -> frozenset[str]:
-    """Return the IDs of all images, uploaded or not."""
-    return frozenset(connection.scalars(sa.select(_C.id)))
 
 
 def begin(connection: sa.Connection, row: Any, data: ImageData, was: str) -> None:

@@ -16,7 +16,8 @@ from compute.hypervisor.proxmox.api.tasks import Ended
 from compute.hypervisor.proxmox.api.upid import Upid
 from compute.hypervisor.proxmox.cluster import holders, locks
 from compute.hypervisor.proxmox.cluster.holders import MAKERS
-from compute.hypervisor.proxmox.cluster.shared import Shared
+from compute.hypervisor.proxmox.cluster.shared import Listed, Shared
+from compute.hypervisor.proxmox.observe.snapshot import quorate
 from compute.hypervisor.proxmox.vmconfig import by_hand, marks, power_states
 from compute.hypervisor.proxmox.vmconfig.marks import Mark, Owner
 
@@ -71,8 +72,9 @@ class Vm:
     def locate(self, *, recent: bool = False) -> Config | None:
         """Return its configuration wherever in the cluster it is; None if it is nowhere.
 
-        Absence needs two sources: its node, which must answer, and the cluster's list; with
-        ``recent`` the last snapshot's list will do. Raises ForeignError for a container's id.
+        Absence needs two sources: its node, which must answer unless it was taken out of the
+        cluster, and the cluster's list; with ``recent`` the last snapshot's list will do. Raises
+        ForeignError for a container's id.
         """
         problem: ApiError | None = None
         try:
@@ -94,9 +96,25 @@ class Vm:
         if listed is not None and listed.node != self.node:
             return self._follow(listed.node)
         if problem is not None:
-            raise problem
+            self._leave_node(problem, listed)
+            return None
         # Listed here, but the node had none: the list lags, or it was just created.
         return None if listed is None else self.look()
+
+    def _leave_node(self, problem: ApiError, listed: Listed | None) -> None:
+        """Continue on another node if this one was taken out of the cluster with its folder.
+
+        Then nothing of the VM is left but what shared storages have. Raises the problem that the
+        node's answer was, while it is a member or the VM is listed there.
+        """
+        status = self.shared.client.get("cluster/status")
+        members = [str(one["name"]) for one in status if one.get("type") == "node"]
+        online = [str(one["name"]) for one in status if one.get("online") and one.get("ip")]
+        is_certain = quorate(status) and online and not self.shared.snapshot.missing
+        if listed is not None or self.node in members or not is_certain:
+            raise problem
+        self.work.report(left=self.node)
+        self.node = self.home = min(online)
 
     def _follow(self, node: str) -> Config | None:
         """Continue on the node to which it moved."""

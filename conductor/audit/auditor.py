@@ -214,6 +214,8 @@ class Auditor:
             what = (finding.server_uuid, finding.cluster, finding.vmid)
             if finding.heal is None or not (asked or _may_try(finding)) or what in reaped:
                 continue
+            if finding.evidence.get("came_back"):
+                continue  # a person has restored it: only a person has it removed
             if finding.heal == Verb.DESTROY:
                 reaped.add(what)  # one removes all that is there
             operation_id = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,6 +13,9 @@ from conductor.audit.holders import description_line, places
 
 _NOBODY: frozenset[str] = frozenset()
 _HALF_MADE = frozenset({"create", "clone"})
+
+#: a VM that is there so long after the delete that saw it gone was restored by a person
+CAME_BACK = datetime.timedelta(hours=1)
 
 
 def vms(facts: Facts) -> Iterator[Finding]:
@@ -158,9 +162,13 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     if server.deleted_at is not None:
         asked = uuid in facts.deleted_on_request
         text = f"Server {uuid} was deleted at {server.deleted_at:%Y-%m-%d %H:%M:%S} UTC."
-        return _finding(
+        came_back = facts.now - server.deleted_at > CAME_BACK
+        if came_back:
+            text += " Its VM was seen gone then, and is there again: it was restored."
+        found = _finding(
             "vm_of_deleted_server", cluster, vm, text, proven=journalled and asked, server=uuid
         )
+        return replace(found, evidence={**found.evidence, "came_back": came_back})
     place = f"VM {server.vmid} in {server.cluster}" if server.place else "no VM"
     text = f"Server {uuid} has {place} by the record."
     safe = server.place is None or _is_there(facts, server)

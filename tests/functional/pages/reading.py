@@ -23,6 +23,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import requests
+
 from tests.fixtures.root_shell import RootShell
 from tests.functional import programs
 from tests.pages import ROOT, Block, blocks, inline_commands, inline_node_commands
@@ -146,6 +148,14 @@ class Desk:
         """Have root's programs ask the cluster of a simulator, whose state is in `folder`."""
         root = RootShell(url, folder / "ca.pem", folder / "root-password", self.home / ".node")
         self.node = root.environment | {"PVE_NODE": ""}
+        self._simulator = (url, str(folder / "ca.pem"))
+
+    def control(self, method: str, door: str, /, **body: object) -> object:
+        """Ask the control API of the simulator, as the one who breaks something."""
+        url, ca = self._simulator
+        answer = requests.request(method, f"{url}/_sim/{door}", json=body, verify=ca, timeout=30)
+        answer.raise_for_status()
+        return answer.json()
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return what the shell's commands are run with."""

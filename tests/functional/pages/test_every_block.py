@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures import root_shell
+from tests.functional.pages.played import Played
 from tests.functional.pages.prepared import PREPARED, SECOND, TOGETHER, TRACE
 from tests.functional.pages.readings import FIRST, READINGS
 from tests.functional.pages.sentences import SENTENCES
@@ -18,7 +19,9 @@ from tests.unit.docs.test_blocks import commands, is_whole, without_placeholders
 # the plug-ins of openstack's clients warn as they are loaded
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES]
+#: played by test_troubleshoot.py
+PLAYED = Played("docs/troubleshoot.md", "## By symptom")
+RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES, PLAYED]
 
 ELSEWHERE = frozenset(
     {
@@ -27,6 +30,10 @@ ELSEWHERE = frozenset(
         "docs/existing-dashboards.md",
         "docs/install.md",
         "docs/kubernetes.md",
+        # test_lost.py
+        "docs/lost-node.md",
+        "docs/lost-storage.md",
+        "docs/restored-cluster.md",
         "docs/regions.md",
         "docs/upgrade.md",
     }

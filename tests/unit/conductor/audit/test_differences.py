@@ -26,6 +26,7 @@ from conductor.audit.facts import (
 from conductor.audit.gather import due
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.records import OVERDUE
+from conductor.audit.vms import CAME_BACK
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 WEB, GONE, STRANGER, OTHER = "web", "gone", "stranger", "other"
@@ -222,6 +223,21 @@ def test_a_vm_of_a_deleted_server(asked: bool, journalled: bool, proven: bool) -
     assert one.proven is proven
     assert (one.server_uuid, one.cluster, one.vmid) == (GONE, "c1", 100_002)
     assert one.subject == "c1/100002"
+
+
+def test_a_vm_that_came_back_long_after_its_server_was_deleted() -> None:
+    """A delete ends once the VM was seen gone: so somebody has restored it."""
+    long_ago = dataclasses.replace(a_deleted(), deleted_at=NOW - 2 * CAME_BACK)
+    for server, back in ((a_deleted(), False), (long_ago, True)):
+        given = facts(
+            a_vm(),
+            a_vm(100_002, GONE),
+            servers=with_servers(server),
+            journal=journal(100_002, GONE),
+            deleted_on_request=frozenset({GONE}),
+        )
+        one = found(given)["vm_of_deleted_server"]
+        assert (one.evidence["came_back"], "was restored" in one.cause) == (back, back)
 
 
 def test_a_vm_beside_the_one_that_the_record_has() -> None:

@@ -1,0 +1,180 @@
+"""The pages about what Proxmox VE has lost, played on a simulated cluster of three nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.server import Options, Simulator
+from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.functional.pages.played import Played, Player
+from tests.functional.pages.reading import Desk
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+
+
+class Site:
+    """A cluster of three nodes, a cloud on it, and who reads the page."""
+
+    def __init__(self, simulator: Simulator, cloud: EmbeddedCloud, desk: Desk) -> None:
+        self.simulator, self.cloud = simulator, cloud
+        self.player = Player(desk, cloud.environment("micronova"))
+
+    def run(self, text: str) -> None:
+        """What there is before the story begins."""
+        for line in text.strip().splitlines():
+            self.player.desk.run(line.strip(), self.player.environment)
+
+    def fault(self, **order: Any) -> None:
+        """Break something."""
+        self.player.desk.control("POST", "faults", **order)
+
+
+@pytest.fixture
+def simulator(tmp_path: Path) -> Iterator[Simulator]:
+    folder = tmp_path / "pve"
+    with Simulator(Options(folder, nodes=3, bridges=1, tls=True, speed=100)) as running:
+        token = folder / "token"
+        token.write_text(f"{running.token['tokenid']}={running.token['secret']}\n")
+        token.chmod(0o600)
+        yield running
+
+
+@pytest.fixture
+def desk(simulator: Simulator, tmp_path: Path) -> Iterator[Desk]:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = Desk(home)
+    made.on_a_node(str(simulator.endpoints[0]["url"]), tmp_path / "pve")
+    yield made
+    made.close()
+
+
+def options(simulator: Simulator, tmp_path: Path, *settings: str) -> dict[str, Any]:
+    """What the cloud is started with."""
+    return {
+        "proxmox": simulator.endpoints[0]["url"],
+        "proxmox_token_file": tmp_path / "pve" / "token",
+        "proxmox_ca": tmp_path / "pve" / "ca.pem",
+        "set": list(settings),
+    }
+
+
+def available(cloud: EmbeddedCloud, *names: str) -> None:
+    storage = cloud.connection("micronova").block_storage
+    for name in names:
+        storage.wait_for_status(storage.find_volume(name), "available", wait=60)
+
+
+def test_a_node(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
+    shared = "proxmox:proxmox.vm_storage=shared"
+    with embedded_cloud(
+        tmp_path / "state", audited=False, **options(simulator, tmp_path, shared)
+    ) as cloud:
+        site = Site(simulator, cloud, desk)
+        create = "openstack --os-compute-api-version 2.74 server create"
+        near = "--hint local_to_instance=$(openstack server show web -f value -c id)"
+        site.run(
+            f"""{create} --image cirros --flavor m1.tiny --host pve3 --wait web
+            openstack volume create --size 1 --type local {near} data
+            openstack volume create --size 1 --type local {near} spare"""
+        )
+        available(cloud, "data", "spare")
+        site.run("openstack server add volume web data")
+        site.fault(action="node-down", node="pve3")
+        page = "docs/lost-node.md"
+        site.player.play(Played(page, "## What is seen"))
+        site.player.play(Played(page, "## Move what was there"))
+        # As the doctor says.
+        site.run("bash -e <(micronova doctor --fix-lines 2>/dev/null | grep '^qm destroy')")
+        site.player.play(Played(page, "## Remove the node"))
+
+
+def test_a_storage(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
+    nfs = "--server 192.0.2.9 --export /fast --path /mnt/pve/fast --content images"
+    desk.run(f"pvesm add nfs fast {nfs}", {})
+    fast = "proxmox:proxmox.vm_storage=fast"
+    with embedded_cloud(
+        tmp_path / "state", audited=False, **options(simulator, tmp_path, fast)
+    ) as cloud:
+        site = Site(simulator, cloud, desk)
+        create = "openstack --os-compute-api-version 2.74 server create"
+        site.run(
+            f"""{create} --image cirros --flavor m1.tiny --host pve3 --wait web
+            openstack volume create --size 1 --type fast data
+            openstack volume create --size 1 --type fast spare"""
+        )
+        available(cloud, "data", "spare")
+        site.run("openstack server add volume web data")
+        site.run("openstack volume snapshot create --volume spare before")
+        site.fault(action="storage-offline", storage="fast")
+        page = "docs/lost-storage.md"
+        site.player.play(Played(page, "## What is seen"))
+        site.player.play(Played(page, "## Give it up"))
+
+
+class Backup:
+    """What a cluster has at one moment, and how all of it is put back."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self.cluster = simulator.cluster()
+        with self.cluster.turn():
+            self.vms = copy.deepcopy(list(self.cluster.vms.values()))
+            self.volumes = copy.deepcopy(list(self.cluster.volumes.all()))
+
+    def put_back(self, moved: Mapping[int, int]) -> None:
+        """Restore it, switched off; ``moved``: VMIDs with which VMs are restored, by their own."""
+        with self.cluster.turn():
+            for volume in list(self.cluster.volumes.all()):
+                self.cluster.remove_volume(volume)
+            for vm in list(self.cluster.vms.values()):
+                self.cluster.remove_vm(vm)
+            for volume in self.volumes:
+                self.cluster.add_volume(volume)
+            for vm in self.vms:
+                restored = dataclasses.replace(vm, vmid=moved.get(vm.vmid, vm.vmid))
+                self.cluster.add_vm(restored).status = "stopped"
+
+
+def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
+    shared = "proxmox:proxmox.vm_storage=shared"
+    state = tmp_path / "state"
+    with embedded_cloud(state, audited=False, **options(simulator, tmp_path, shared)) as cloud:
+        site = Site(simulator, cloud, desk)
+        create = "openstack server create --image cirros --flavor m1.tiny --wait"
+        site.run(f"{create} kept\n{create} gone\n{create} old")
+        backup = Backup(simulator)
+        had = vmids(state)
+        site.run(
+            f"""openstack server delete --wait gone old
+            {create} since
+            {create} new
+            openstack volume create --size 1 late"""
+        )
+        available(cloud, "late")
+        with contextlib.closing(sqlite3.connect(state / "cloud.sqlite")) as record, record:
+            # It was hours ago.
+            record.execute("UPDATE servers SET deleted_at = '2026-01-01' WHERE deleted_at > ''")
+        now = vmids(state)
+        assert not set(had.values()) & {now["since"], now["new"]}, (had, now)
+        backup.put_back({had["old"]: now["new"]})
+        page = "docs/restored-cluster.md"
+        site.player.play(Played(page, "## What is seen"))
+        there = set(simulator.cluster().vms)
+        site.run("micronova audit || true")
+        assert set(simulator.cluster().vms) == there
+        site.player.play(Played(page, "## What is done"))
+
+
+def vmids(state: Path) -> dict[str, int]:
+    """Name → VMID of the servers."""
+    with contextlib.closing(sqlite3.connect(state / "cloud.sqlite")) as record:
+        found = record.execute("SELECT name, vmid FROM servers WHERE deleted_at IS NULL")
+        return dict(found.fetchall())

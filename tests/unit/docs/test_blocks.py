@@ -203,6 +203,8 @@ FORMS: Mapping[str, Callable[[Program, Block], None]] = {
     "python": is_python,
     # tests/unit/docs/test_kubernetes.py, with the options of its programs
     "conf": is_read_elsewhere,
+    # tests/functional/pages plays it, and compares what is printed
+    "console": is_read_elsewhere,
     # what a program prints, and how its words are put together
     "text": is_read_elsewhere,
     # docs/states.md is generated, and compared

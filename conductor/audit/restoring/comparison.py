@@ -32,6 +32,21 @@ def items(facts: Facts, known: Known) -> list[Item]:
     return sorted(found, key=lambda one: (ORDER.index(one.resource_type), one.where))
 
 
+def another_clouds(facts: Facts) -> str | None:
+    """Return why the clusters seem to be another cloud's, in a sentence; None: they don't.
+
+    A backup was put back beside the wrong clusters: all servers would be lost by it.
+    """
+    found = facts.inventories.values()
+    clouds = {vm.cloud for each in found for vm in each.vms if vm.read and vm.cloud}
+    if not clouds or facts.cloud in clouds or not any(one.place for one in facts.servers.values()):
+        return None
+    return (
+        f"The clusters have VMs of cloud {', '.join(sorted(clouds))}, and none of this cloud, "
+        f"{facts.cloud}: nothing is decided. If they are this cloud's nevertheless, make a server."
+    )
+
+
 def users(inventory: ClusterInventory) -> dict[str, User]:
     """Return the server that uses each disk of another VM, by the disk."""
     found: dict[str, User] = {}

@@ -58,12 +58,16 @@ class Restorer:
     def run(self, *, apply: bool) -> dict[str, Any]:
         """Return the report; with ``apply`` all is done that it says, and the hold released.
 
-        The hold remains while something could not be looked at.
+        The hold remains while something could not be looked at. Nothing is done where the clusters
+        are another cloud's.
         """
         with self._cloud.store.read() as connection:
             every = vmids.every(connection)
             known = Known(adopted_networks.cidrs(connection), adopted_images.with_data(connection))
         facts = self._gatherer.look(every)
+        wrong = comparison.another_clouds(facts)
+        if wrong is not None:
+            facts, apply = dataclasses.replace(facts, unseen=(*facts.unseen, wrong)), False
         found = self._with_networks(comparison.items(facts, known), apply=apply)
         done = [self._apply(facts, one) for one in found] if apply else found
         released = apply and not facts.unseen

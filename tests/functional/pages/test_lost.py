@@ -6,13 +6,14 @@ import contextlib
 import copy
 import dataclasses
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from simulator.server import Options, Simulator
+from simulator.state.model import Vm
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.pages.played import Played, Player
 from tests.functional.pages.reading import Desk
@@ -129,8 +130,8 @@ class Backup:
             self.vms = copy.deepcopy(list(self.cluster.vms.values()))
             self.volumes = copy.deepcopy(list(self.cluster.volumes.all()))
 
-    def put_back(self, moved: Mapping[int, int]) -> None:
-        """Restore it, switched off; ``moved``: VMIDs with which VMs are restored, by their own."""
+    def put_back(self, others: Vm) -> None:
+        """Restore it, switched off, and a VM of somebody else."""
         with self.cluster.turn():
             for volume in list(self.cluster.volumes.all()):
                 self.cluster.remove_volume(volume)
@@ -138,9 +139,8 @@ class Backup:
                 self.cluster.remove_vm(vm)
             for volume in self.volumes:
                 self.cluster.add_volume(volume)
-            for vm in self.vms:
-                restored = dataclasses.replace(vm, vmid=moved.get(vm.vmid, vm.vmid))
-                self.cluster.add_vm(restored).status = "stopped"
+            for vm in (*self.vms, others):
+                self.cluster.add_vm(vm).status = "stopped"
 
 
 def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
@@ -149,11 +149,10 @@ def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
     with embedded_cloud(state, audited=False, **options(simulator, tmp_path, shared)) as cloud:
         site = Site(simulator, cloud, desk)
         create = "openstack server create --image cirros --flavor m1.tiny --wait"
-        site.run(f"{create} kept\n{create} gone\n{create} old")
+        site.run(f"{create} kept\n{create} gone")
         backup = Backup(simulator)
-        had = vmids(state)
         site.run(
-            f"""openstack server delete --wait gone old
+            f"""openstack server delete --wait gone
             {create} since
             {create} new
             openstack volume create --size 1 late"""
@@ -162,9 +161,10 @@ def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
         with contextlib.closing(sqlite3.connect(state / "cloud.sqlite")) as record, record:
             # It was hours ago.
             record.execute("UPDATE servers SET deleted_at = '2026-01-01' WHERE deleted_at > ''")
-        now = vmids(state)
-        assert not set(had.values()) & {now["since"], now["new"]}, (had, now)
-        backup.put_back({had["old"]: now["new"]})
+        kept = next(one for one in backup.vms if "micronova: server=" in str(one.config))
+        config = {"name": "theirs", "memory": "512"}
+        new = vmids(state)["new"]
+        backup.put_back(dataclasses.replace(kept, vmid=new, config=config, snapshots={}))
         page = "docs/restored-cluster.md"
         site.player.play(Played(page, "## What is seen"))
         there = set(simulator.cluster().vms)

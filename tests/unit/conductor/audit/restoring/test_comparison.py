@@ -277,3 +277,19 @@ def test_a_network_of_the_record_gets_the_subnets_that_it_lacks() -> None:
     # Somebody has moved the interface: it says nothing of the network.
     moved = {"networks": {"net": NetworkFacts("net", "net", "vmbr7", None)}}
     assert shown(found(web, **moved)) == [("adopt", "server", "web")]
+
+
+def test_clusters_of_another_cloud() -> None:
+    theirs = vm(server_uuid="db", cloud=THEM)
+
+    def why(*vms: SeenVm, **servers: ServerFacts) -> str | None:
+        inventories = {"c1": ClusterInventory("c1", vms)}
+        return comparison.another_clouds(
+            Facts(NOW, cloud=US, inventories=inventories, servers=servers)
+        )
+
+    assert THEM in str(why(theirs, web=server()))
+    # Two clouds share it, it is empty, or there is nothing to be lost.
+    assert why(theirs, vm(6, server_uuid="web"), web=server()) is None
+    assert why(web=server()) is None
+    assert why(theirs) is None

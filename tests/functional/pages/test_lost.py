@@ -163,8 +163,9 @@ def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
             record.execute("UPDATE servers SET deleted_at = '2026-01-01' WHERE deleted_at > ''")
         kept = next(one for one in backup.vms if "micronova: server=" in str(one.config))
         config = {"name": "theirs", "memory": "512"}
-        new = vmids(state)["new"]
-        backup.put_back(dataclasses.replace(kept, vmid=new, config=config, snapshots={}))
+        new = simulator.cluster().vms[vmids(state)["new"]]
+        about = {"vmid": new.vmid, "node": new.node, "config": config, "snapshots": {}}
+        backup.put_back(dataclasses.replace(kept, **about))
         page = "docs/restored-cluster.md"
         site.player.play(Played(page, "## What is seen"))
         there = set(simulator.cluster().vms)

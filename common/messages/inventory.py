@@ -153,7 +153,7 @@ class SeenBackup:
     mark: OwnerMark | None = None
     """None: its notes name no epoch."""
     project_id: str = ""
-    """What its notes say besides: whose it is, and of which volume."""
+    """What its notes say besides: whose it is, and the volume."""
     user_id: str = ""
     volume_id: str = ""
     size_gib: int = 0

@@ -215,7 +215,7 @@ class Auditor:
             if finding.heal is None or not (asked or _may_try(finding)) or what in reaped:
                 continue
             if finding.evidence.get("came_back"):
-                continue  # a person has restored it: only a person has it removed
+                continue  # a person has restored it: only a person may remove it
             if finding.heal == Verb.DESTROY:
                 reaped.add(what)  # one removes all that is there
             operation_id = None

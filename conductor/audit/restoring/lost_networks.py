@@ -1,7 +1,7 @@
 """Networks of projects that the record lacks: by their vnets, and by the ports of servers. Pure.
 
 A vnet's alias names its network and the project. A port's mark names the network, its project, and
-the subnet of each address: so a network on a VLAN, of which a cluster knows nothing, is found by
+the subnet of each address: so a network on a VLAN, which no cluster knows, is found by
 the servers on it. A network without servers has no subnet that anything shows.
 """
 

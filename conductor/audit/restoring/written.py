@@ -1,6 +1,6 @@
 """Writes the records of what is no server: each from what its clusters show, in one transaction.
 
-What the record has got meanwhile is never written over: then Conflict is raised.
+What the record has got since then is never written over: then Conflict is raised.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def port(
 ) -> Nic:
     """Record an existing interface, with its address if that is known and free.
 
-    It has the ID that its mark names. Raises Conflict when another server has its MAC.
+    The port gets the ID that its mark names. Raises Conflict when another server has its MAC.
     """
     taken = connection.execute(sa.select(ports.c.server_uuid).where(ports.c.mac == nic.mac))
     if (other := taken.scalar()) is not None:
@@ -60,7 +60,7 @@ def port(
 
 
 def _port_id(connection: sa.Connection, nic: NicFacts) -> str:
-    """Return the ID that the port had by its mark, unless a port has it."""
+    """Return the ID that the port had by its mark, unless another port has that ID."""
     if nic.port is None or not ids.is_uuid(nic.port.id):
         return ids.new_uuid()
     there = connection.scalar(sa.select(ports.c.id).where(ports.c.id == nic.port.id))

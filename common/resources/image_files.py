@@ -18,7 +18,9 @@ from common import ids
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _OWNER = r"[0-9A-Za-z-]{1,64}"
-_NAME = re.compile(rf"mn-({_UUID})-({_UUID})-(?:({_OWNER})-)?([0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)")
+_NAME = re.compile(
+    rf"mn-(?P<cloud>{_UUID})-(?P<image>{_UUID})-(?:(?P<owner>{_OWNER})-)?(?P<digest>[0-9a-f]+)\.(?:qcow2|raw|vmdk|iso)"
+)
 #: of any cloud, and of any form that names had or will have
 _ANYBODYS = re.compile(rf"mn-{_UUID}.*")
 _DIGITS = 32
@@ -30,9 +32,9 @@ class ImageFile:
 
     cloud: str
     image_id: str
-    project_id: str
-    """Empty: an ID that no file's name may have."""
     digest: str
+    project_id: str = ""
+    """The image's owner; empty: one that no file's name may have."""
 
 
 def content(disk_format: str) -> str:
@@ -52,7 +54,9 @@ def volid(
 def parse(volume: str) -> ImageFile | None:
     """Return what the name of a volume, or a file, says; None: it holds no upload."""
     found = _NAME.fullmatch(volume.rsplit("/", 1)[-1])
-    return None if found is None else ImageFile(*found.groups(default=""))
+    if found is None:
+        return None
+    return ImageFile(found["cloud"], found["image"], found["digest"], found["owner"] or "")
 
 
 def is_upload(volume: str) -> bool:

@@ -32,6 +32,8 @@ from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 GIB = 1 << 30
+#: what an archive's notes say besides its cloud and its volume
+WHOSE = {"project_id": "project", "user_id": "user", "size_gib": 2}
 
 
 class Backups(Disks):
@@ -52,7 +54,7 @@ class Backups(Disks):
             backup_id=backup_id,
             volid=volid,
             cloud=CLOUD,
-            **{"storage": "local", **more},
+            **{"storage": "local", **WHOSE, **more},
         )
 
     def back_up(self, volume: MakeVolume, volid: str, backup_id: str, **more: Any) -> Any:
@@ -130,7 +132,12 @@ def test_made_restored_and_removed(kind: str, backups: Backups, cluster: Cluster
     assert backups.made_backup(volume, volid, backup_id) == archive
     (listed,) = backups.listed(volume)
     assert (listed["volid"], listed["protected"]) == (archive, 1)
-    assert listed["notes"].startswith(f"micronova: backup={backup_id} cloud={CLOUD} ")
+    says, _, epoch = listed["notes"].rpartition(" epoch=")
+    assert says == (
+        f"micronova: backup={backup_id} cloud={CLOUD} project=project user=user "
+        f"volume={volume.resource_id} size=2"
+    )
+    assert int(epoch) > 0
     assert parked(cluster, volume.placed.vmid, volid)
     assert cluster.vm(volume.placed.vmid)["status"] == "stopped"
     backups.write(volid, "later")

@@ -24,7 +24,7 @@ IMAGE = "5b0d2b6f-4a0b-4a57-9f0e-000000000002"
 def test_a_name_is_read_as_it_is_written(project: str, read: str) -> None:
     volid = image_files.volid("nfs", CLOUD, IMAGE, "ab" * 64, "qcow2", project)
     assert "/" not in volid.removeprefix("nfs:import/")
-    assert image_files.parse(volid) == ImageFile(CLOUD, IMAGE, read, "ab" * 16)
+    assert image_files.parse(volid) == ImageFile(CLOUD, IMAGE, "ab" * 16, read)
     assert image_files.is_of(volid, CLOUD, IMAGE)
 
 

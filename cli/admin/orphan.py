@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cli.admin.audit import findings, since
@@ -65,19 +65,20 @@ class ReapOrphans(Command):
             return
 
         begun: dict[str, str] = {}
+        together = _together(reaped)
 
         def reap(number: str) -> None:
             path = f"/audit/findings/{number}/action"
             done = answer(
                 self.cloud.compute.post(path, json={"heal": {"force": parsed_args.force}})
             )
-            begun[number] = done["heal"]["answer"]
+            begun.update(dict.fromkeys(together[number], done["heal"]["answer"]))
 
         def see_gone(number: str) -> None:
             self._see_gone(number, begun[number])
 
         try:
-            self.each([str(one["id"]) for one in reaped], "reap orphan", reap)
+            self.each(list(together), "reap orphan", reap)
         finally:
             if begun:
                 self.each(list(begun), "see orphan gone", see_gone)
@@ -118,6 +119,17 @@ class ReapOrphans(Command):
 
 def _orphans(compute: Any) -> list[dict[str, Any]]:
     return [one for one in findings(compute) if is_orphan(one)]
+
+
+def _together(reaped: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Return the findings by the one whose removal removes them all: a VM with its volumes."""
+    groups: dict[object, list[str]] = {}
+    # A VM's first: whether it runs is looked at.
+    for one in sorted(reaped, key=lambda one: "status" not in one["evidence"]):
+        number, place = str(one["id"]), (one.get("cluster"), one.get("vmid"))
+        whole = one["heal"] == "destroy" and None not in place
+        groups.setdefault((one.get("server_uuid"), place) if whole else number, []).append(number)
+    return {numbers[0]: numbers for numbers in groups.values()}
 
 
 def _evidence(finding: Mapping[str, Any]) -> dict[str, Any]:

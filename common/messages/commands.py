@@ -357,6 +357,8 @@ class Destroy(Command[Removed]):
     stopped_on: str | None = None
     """Only a VM that is still stopped on this node, and only volumes that no VM's
     configuration names. None: wherever it is, running or not."""
+    unrestored_since: datetime.datetime | None = None
+    """Only a VM that nobody has restored from a backup since then. None: that one, too."""
     left_behind: str | None = None
     """With ``drive_only``: only this config drive on a storage of the placed node's own, which a
     move left there, and only while the VM is on another node with a drive of its own."""

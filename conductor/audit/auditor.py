@@ -220,7 +220,7 @@ class Auditor:
                 reaped.add(what)  # one removes all that is there
             operation_id = None
             try:
-                answer = self._healer.heal(finding)
+                answer = self._healer.heal(finding, asked=False)
                 text, operation_id = answer.text, answer.operation_id
                 tries.append(operation_id)
             except MicronovaError as error:

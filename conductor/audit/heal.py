@@ -84,30 +84,37 @@ class Healer:
             Verb.FAIL: self._fail,
         }
 
-    def heal(self, finding: Kept) -> Answer:
-        """Heal, or begin to. Raises RefusedError; Unavailable when a service doesn't answer."""
+    def heal(self, finding: Kept, *, asked: bool) -> Answer:
+        """Heal, or begin to; ``asked``: as a person wants it, who has seen the finding.
+
+        Raises RefusedError; Unavailable when a service doesn't answer.
+        """
         way = self._ways.get(finding.heal or "")
         if way is None:
             raise RefusedError("Nothing proves that it is ours: it is only reported.")
         held = self._cloud.guard.held
         if held is not None and finding.heal in GIVES_UP:
             raise RefusedError(held)
-        answer = way(finding)
+        # Of all verbs, only this one removes what a person may have restored.
+        leaves = finding.heal == Verb.DESTROY and not asked
+        answer = self._destroy(finding, restored=False) if leaves else way(finding)
         LOG.info("%s %s: %s", finding.kind, finding.subject, answer.text)
         return answer
 
     # --- what is on a hypervisor
 
-    def _destroy(self, finding: Kept) -> Answer:
+    def _destroy(self, finding: Kept, *, restored: bool = True) -> Answer:
         """Begin a reap: the journal gave the server this VMID, where the record has no VM of it.
 
-        No operation of the server is open.
+        No operation of the server is open. ``restored``: also if somebody has restored the VM.
         """
-        operation = self._cloud.store.run(lambda c: self._begin_reap(c, finding))
+        operation = self._cloud.store.run(
+            lambda c: self._begin_reap(c, finding, restored=restored)
+        )
         self._runner.submit(operation)
         return Answer(f"Operation {operation.id} removes it.", operation.id)
 
-    def _begin_reap(self, connection: Transaction, finding: Kept) -> Operation:
+    def _begin_reap(self, connection: Transaction, finding: Kept, *, restored: bool) -> Operation:
         server = proof.idle(connection, finding, lock=True)
         cluster, vmid = str(finding.cluster), int(finding.vmid or 0)
         if finding.kind == "config_drive_left_behind":
@@ -126,7 +133,9 @@ class Healer:
         running = finding.evidence.get("status") not in (None, "stopped")
         stopped_on = None if running else finding.node or node
         target = Place(host=host, cluster=cluster, node=node, vmid=vmid)
-        plan = CommandPlan(target, Destroy(stopped_on=stopped_on, drive_only=not had))
+        since = None if restored else server.launched_at
+        what = Destroy(stopped_on=stopped_on, drive_only=not had, unrestored_since=since)
+        plan = CommandPlan(target, what)
         action, ctxt = InternalAction.REAP, context.internal()
         operation = start.begin(connection, self._cloud, ctxt, server, action, plan)
         if had and not vmids.hold(connection, cluster, vmid, server.uuid, operation.id):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
 from dataclasses import replace
 
 from common.messages.inventory import SeenVm
 from common.resources.states import VmState
+from conductor.audit.came_back import came_back
 from conductor.audit.facts import Facts, Finding, ServerFacts
 from conductor.audit.holders import description_line, places
 
 _NOBODY: frozenset[str] = frozenset()
 _HALF_MADE = frozenset({"create", "clone"})
-
-#: a VM that is there so long after the delete that saw it gone was restored by a person
-CAME_BACK = datetime.timedelta(hours=1)
 
 
 def vms(facts: Facts) -> Iterator[Finding]:
@@ -162,13 +159,13 @@ def _unrecorded(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     if server.deleted_at is not None:
         asked = uuid in facts.deleted_on_request
         text = f"Server {uuid} was deleted at {server.deleted_at:%Y-%m-%d %H:%M:%S} UTC."
-        came_back = facts.now - server.deleted_at > CAME_BACK
-        if came_back:
+        restored = came_back(facts, (cluster, vm.vmid), server)
+        if restored:
             text += " Its VM was seen gone then, and is there again: it was restored."
         found = _finding(
             "vm_of_deleted_server", cluster, vm, text, proven=journalled and asked, server=uuid
         )
-        return replace(found, evidence={**found.evidence, "came_back": came_back})
+        return replace(found, evidence={**found.evidence, "came_back": restored})
     place = f"VM {server.vmid} in {server.cluster}" if server.place else "no VM"
     text = f"Server {uuid} has {place} by the record."
     safe = server.place is None or _is_there(facts, server)

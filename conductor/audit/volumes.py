@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from common.messages.inventory import ClusterInventory, SeenVm, SeenVolume
+from conductor.audit.came_back import came_back
 from conductor.audit.facts import Facts, Finding, Place, ServerFacts
 from conductor.audit.holders import places
 
@@ -31,7 +33,8 @@ def volumes(facts: Facts) -> Iterator[Finding]:
             elif volume.server_uuid is not None:
                 let_go = volume.server_uuid in facts.released and volume.vmid in present
                 if recorded.get(place) != volume.server_uuid and not let_go:
-                    yield _config_drive(facts, cluster, volume, volume.server_uuid)
+                    found = _config_drive(facts, cluster, volume, volume.server_uuid)
+                    yield _with_its_vm(facts, found) if volume.vmid in present else found
             elif volume.vmid not in present and place not in known:
                 yield _disk(facts, inventory, volume)
 
@@ -98,6 +101,15 @@ def _config_drive(facts: Facts, cluster: str, volume: SeenVolume, uuid: str) -> 
     had = facts.journal.get(place, frozenset()) | facts.refused.get(place, frozenset())
     proven = _is_removable(facts, server, place) and uuid in had
     return _finding("config_drive_without_server", cluster, volume, text, proven, uuid)
+
+
+def _with_its_vm(facts: Facts, drive: Finding) -> Finding:
+    """Return the finding of a config drive, whose removal would be that of the VM, which is there:
+    perhaps again, and not read in this look."""
+    server = facts.servers.get(drive.server_uuid or "")
+    place = (str(drive.cluster), int(drive.vmid or 0))
+    restored = server is not None and came_back(facts, place, server)
+    return replace(drive, evidence={**drive.evidence, "came_back": restored})
 
 
 def _disk(facts: Facts, inventory: ClusterInventory, volume: SeenVolume) -> Finding:

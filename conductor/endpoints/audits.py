@@ -36,7 +36,7 @@ class AuditEndpoint:
         deadlines.check()
         deadlines.carried_out()
         try:
-            answer = self._healer.heal(found)
+            answer = self._healer.heal(found, asked=True)
         except RefusedError as error:
             raise Conflict(error.message) from error
         self._cloud.store.run(

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from common import clock
 from common.messages.commands import Destroy, PowerAction
+from common.messages.reports import Category
 from tests.functional.compute.conftest import a_build, a_destroy, a_power
 from tests.functional.compute.fence_stage import Stage
 from tests.functional.compute.reckoning import Reckoning
@@ -68,6 +70,14 @@ def used_again(stage: Stage, vmid: int) -> None:
     done(stage, upid)
 
 
+def restored(stage: Stage, vmid: int) -> None:
+    """It looks as it did, but for its disk's data."""
+    node = stage.api.nodes(NODE)
+    done(stage, node.vzdump.post(vmid=vmid, storage="local", mode="stop"))
+    [archive] = node.storage("local").content.get(content="backup", vmid=vmid)
+    done(stage, node.qemu.post(vmid=vmid, archive=archive["volid"], force=1))
+
+
 CHANGES: tuple[Callable[[Stage, int], None], ...] = (
     another_owner,
     another_description,
@@ -75,6 +85,7 @@ CHANGES: tuple[Callable[[Stage, int], None], ...] = (
     started,
     migrated,
     used_again,
+    restored,
 )
 
 
@@ -87,7 +98,9 @@ def stopped(stage: Stage) -> Any:
 
 
 def a_reap(build: Any) -> Destroy:
-    return dataclasses.replace(a_destroy(build), stopped_on=NODE)
+    """As an audit begins one by itself."""
+    an_hour_ago = clock.after(-3600)
+    return dataclasses.replace(a_destroy(build), stopped_on=NODE, unrestored_since=an_hour_ago)
 
 
 def looks_before_the_delete(stage: Stage) -> int:
@@ -137,6 +150,24 @@ def test_what_changed_hands_is_never_removed(
         # Who it is comes last; that it runs, Proxmox VE sees for itself.
         if change is not started:
             assert [one for one in stage.client.writes if f"/qemu/{vmid}" in one] == []
+
+
+def test_what_was_restored_is_removed_if_a_person_wants_it(stage: Stage) -> None:
+    build = stopped(stage)
+    restored(stage, build.placed.vmid)
+    outcome = stage.worker.run(a_reap(build))
+    assert outcome.failure is not None
+    assert outcome.failure.category is Category.FOREIGN
+    assert "was restored from a backup by " in outcome.failure.message
+    assert outcome.failure.remedy == "micronova orphan reap"
+    # It was before there was this server: of another VM, which had the VMID.
+    later = dataclasses.replace(a_reap(build), unrestored_since=clock.after(3600))
+    assert stage.worker.run(later).gone
+    again = stopped(stage)
+    restored(stage, again.placed.vmid)
+    asked = dataclasses.replace(a_reap(again), unrestored_since=None)
+    assert stage.worker.run(asked).gone
+    assert stage.cluster.vm(again.placed.vmid) is None
 
 
 def test_who_starts_it_at_the_very_last_moment_is_not_disturbed(stage: Stage) -> None:

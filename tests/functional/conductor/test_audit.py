@@ -15,6 +15,7 @@ from common.messages.commands import Command, Destroy
 from common.messages.inventory import ClusterInventory, SeenVm, SeenVolume
 from common.messages.reports import Category, Failure
 from conductor.audit.auditor import LEASE, Auditor
+from conductor.audit.came_back import LATE
 from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
@@ -38,6 +39,7 @@ class Cluster:
         self.volumes: list[SeenVolume] = []
         self.destroyed: list[tuple[int, str]] = []
         self.stopped_on: list[str | None] = []
+        self.unrestored_since: list[Any] = []
         self.failure: Failure | None = None
         world.compute.answering = self._answer
 
@@ -59,6 +61,7 @@ class Cluster:
             return
         self.destroyed.append((command.placed.vmid, command.resource_id))
         self.stopped_on.append(command.stopped_on)
+        self.unrestored_since.append(command.unrestored_since)
         if self.failure is not None:
             self._world.answer(command, ok=False, failure=self.failure)
             return
@@ -347,6 +350,57 @@ def test_a_reap_that_fails_is_reported_and_tried_again(world: World, cluster: Cl
     assert audit(world)["clean"]
     assert findings(world)["vm_of_deleted_server"].heals == 2
     assert [one for one in world.rows(schema.vmids) if one.vmid == vmid] == []
+
+
+def deleted_long_ago(world: World, uuid: str) -> None:
+    long_ago = clock.utcnow() - 2 * LATE
+    mine = schema.servers.update().where(schema.servers.c.uuid == uuid)
+    world.conductor.store.run(lambda c: c.execute(mine.values(deleted_at=long_ago)))
+
+
+def test_what_somebody_has_restored_only_a_person_removes(world: World, cluster: Cluster) -> None:
+    """The removal of its config drive would be that of the VM, also while the VM isn't read."""
+    uuid = active(world, cluster)
+    vmid = gone(world, cluster, uuid)
+    deleted_long_ago(world, uuid)
+    volid = f"shared:iso/micronova-{vmid}-{uuid}.iso"
+    cluster.volumes.append(SeenVolume(volid, "shared", "pve1", vmid, server_uuid=uuid))
+    for more in ({}, {"read": False, "server_uuid": None, "proven": False}):
+        cluster.vms = []
+        cluster.add(vmid, uuid, status="stopped", **more)
+        for asked in (True, False):
+            report = world.conductor.auditor.audit(asked=asked)
+            assert report["open"]["config_drive_without_server"] == 1
+        assert cluster.destroyed == []
+    cluster.vms = []
+    cluster.add(vmid, uuid, status="stopped")
+    audit(world)
+    found = findings(world)["vm_of_deleted_server"]
+    assert "it was restored" in found.cause
+    world.conductor.audits.heal_finding(world.ctxt, found.id, force=False)
+    world.until_operation("done", "done", "done")
+    assert cluster.destroyed == [(vmid, uuid)]
+    assert cluster.unrestored_since == [None]
+    assert audit(world)["clean"]
+
+
+def test_a_leftover_is_removed_however_late_it_is_looked_at(
+    world: World, cluster: Cluster
+) -> None:
+    """What counts is when it was first seen."""
+    uuid = active(world, cluster)
+    vmid = gone(world, cluster, uuid)
+    deleted_long_ago(world, uuid)
+    row = {"cluster": "sim1", "vmid": vmid, "state": "taken", "reason": "A VM."}
+    since = clock.utcnow() - 2 * LATE
+    world.conductor.store.run(
+        lambda c: c.execute(schema.vmids.insert().values(since=since, **row))
+    )
+    cluster.add(vmid, uuid)
+    assert audit(world)["clean"]
+    assert cluster.destroyed == [(vmid, uuid)]
+    # The agent looks for a restore all the same.
+    assert cluster.unrestored_since == [world.row(uuid).launched_at]
 
 
 def test_a_reap_that_cannot_be_sent_ends_in_time(world: World, cluster: Cluster) -> None:

@@ -428,7 +428,7 @@ def free(site: Rebuilds, vmid: int) -> None:
         1, "vmid_without_owner", subject, verb, None, "sim1", None, vmid, {}, 0, None, None
     )
     conductor = site.world.conductor
-    Healer(conductor.cloud, conductor.runner).heal(found)
+    Healer(conductor.cloud, conductor.runner).heal(found, asked=False)
 
 
 def test_an_audit_never_frees_the_vmid_of_a_holder(site: Rebuilds) -> None:

@@ -225,7 +225,7 @@ def test_the_audit_removes_and_releases_nothing_meanwhile(world: World, verb: st
         heals=0,
     )
     with pytest.raises(RefusedError, match="micronova restore"):
-        world.conductor.audits._healer.heal(finding)
+        world.conductor.audits._healer.heal(finding, asked=True)
     assert not world.compute.sent
 
 

@@ -7,8 +7,10 @@ from compute.hypervisor.proxmox.cluster.shared import Shared
 
 #: lock of a half-created VM → the kind of task that creates it
 MAKERS = {"create": "qmcreate", "clone": "qmclone"}
+#: the kind of the tasks that restore a VM from a backup
+RESTORE = "qmrestore"
 #: kinds of tasks that make a VM under its own id
-CREATING = ("qmcreate", "qmrestore")
+CREATING = ("qmcreate", RESTORE)
 #: kinds of tasks that run as long as somebody looks at a VM, and lock nothing
 _CONSOLES = frozenset({"vncproxy", "spiceproxy"})
 

@@ -6,6 +6,7 @@ another cluster's VM of the same id.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +14,7 @@ from common.failures import Verdict
 from common.messages.commands import Destroy
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError, Removal
-from compute.hypervisor.proxmox.cluster import quorum
+from compute.hypervisor.proxmox.cluster import holders, quorum
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import usage, volumes
 from compute.hypervisor.proxmox.storage.volumes import Seen, Volume
@@ -84,6 +85,29 @@ def _require_as_seen(vm: Vm, node: str) -> None:
         )
 
 
+def _require_not_restored(vm: Vm) -> None:
+    """Raise HypervisorError (foreign) if the command excludes a VM that somebody has restored.
+
+    No command of ours restores a server's VM. Without the privilege to see tasks of others
+    (Sys.Audit on the node) theirs aren't seen.
+    """
+    command = vm.work.command
+    since = command.unrestored_since if isinstance(command, Destroy) else None
+    if since is None:
+        return
+    made = next(iter(vm.shared.tasks.of_vm(vm.node, vm.vmid, holders.RESTORE)), None)
+    at = datetime.datetime.fromtimestamp(0 if made is None else made.start, datetime.UTC)
+    if made is None or at < since:
+        return  # or another VM had the VMID then
+    raise HypervisorError(
+        Category.FOREIGN,
+        f"{vm} was restored from a backup by {made.who} at {at:%Y-%m-%d %H:%M:%S} UTC. "
+        "It was not touched.",
+        left=(f"{vm}: restored by {made.who}, not touched",),
+        remedy="micronova orphan reap",
+    )
+
+
 def _destroy(vm: Vm, config: Config) -> None:
     node = stopped_on(vm)
     if node is not None:
@@ -99,6 +123,7 @@ def _destroy(vm: Vm, config: Config) -> None:
         else:
             _require_as_seen(vm, node)
         require_unprotected(vm, vm.fence())
+        _require_not_restored(vm)
         return vm.shared.client.delete(vm.path, purge=1)
 
     with vm.shared.storage_queue.slot(vm.work, key, "destroy"):

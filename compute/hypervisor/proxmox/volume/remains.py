@@ -47,4 +47,4 @@ def _is_bare(config: Config) -> bool:
 def _made_by_us(vm: Vm) -> bool:
     task = holders.creator(vm.shared, vm.node, vm.vmid)
     us = vm.shared.settings.token.id
-    return task is not None and task.kind == "qmrestore" and task.who == us
+    return task is not None and task.kind == holders.RESTORE and task.who == us

@@ -165,6 +165,18 @@ def test_reap(force: bool, reaped: list[int]) -> None:
     assert "1: removed sim1/1" in ran.out
 
 
+def test_a_vm_and_its_config_drive_are_reaped_by_one_request() -> None:
+    """The second one would be refused, as an operation works on the server."""
+    place = {"server_uuid": "x", "cluster": "sim1", "vmid": 1}
+    drive = a_finding(1, kind="config_drive_without_server", evidence={"volid": "d"}, **place)
+    api = Api(drive, a_finding(2, **place), a_finding(3, **{**place, "vmid": 2}))
+    ran = api.run("orphan", "reap", "--yes")
+    assert ran.code == 0
+    begun = [path for path, _ in api.posted if path != "/audits"]
+    assert begun == ["/audit/findings/2/action", "/audit/findings/3/action"]
+    assert ran.out.splitlines() == [f"{one}: removed sim1/{one}" for one in (2, 1, 3)]
+
+
 def test_reap_says_what_it_did_not_remove() -> None:
     api = Api(a_finding())
     api.healed_at = None

@@ -10,6 +10,7 @@ import pytest
 
 from common.messages.inventory import ClusterInventory, SeenReplica, SeenVm, SeenVolume
 from conductor.audit import losses
+from conductor.audit.came_back import LATE
 from conductor.audit.differences import differences
 from conductor.audit.facts import (
     Facts,
@@ -26,7 +27,6 @@ from conductor.audit.facts import (
 from conductor.audit.gather import due
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL, KINDS, LEFT_BEHIND, Verb
 from conductor.audit.records import OVERDUE
-from conductor.audit.vms import CAME_BACK
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 WEB, GONE, STRANGER, OTHER = "web", "gone", "stranger", "other"
@@ -225,19 +225,45 @@ def test_a_vm_of_a_deleted_server(asked: bool, journalled: bool, proven: bool) -
     assert one.subject == "c1/100002"
 
 
-def test_a_vm_that_came_back_long_after_its_server_was_deleted() -> None:
+@pytest.mark.parametrize("kind", ["vm_of_deleted_server", "config_drive_without_server"])
+def test_a_vm_that_came_back_long_after_its_server_was_deleted(kind: str) -> None:
     """A delete ends once the VM was seen gone: so somebody has restored it."""
-    long_ago = dataclasses.replace(a_deleted(), deleted_at=NOW - 2 * CAME_BACK)
-    for server, back in ((a_deleted(), False), (long_ago, True)):
+    place, at = ("c1", 100_002), NOW - 3 * LATE
+    deleted = dataclasses.replace(a_deleted(), deleted_at=at)
+    # first seen; None: it was never noted
+    for seen, back in ((None, True), (at + LATE / 2, False), (at + 2 * LATE, True)):
+        rows = {place: Reservation(*place, "taken", None, "A VM.", seen or NOW)}
         given = facts(
             a_vm(),
             a_vm(100_002, GONE),
-            servers=with_servers(server),
+            volumes=(a_drive(100_002, GONE),),
+            servers=with_servers(deleted),
+            reservations=rows if seen else {},
             journal=journal(100_002, GONE),
             deleted_on_request=frozenset({GONE}),
         )
-        one = found(given)["vm_of_deleted_server"]
-        assert (one.evidence["came_back"], "was restored" in one.cause) == (back, back)
+        one = found(given)[kind]
+        assert one.proven
+        assert one.evidence["came_back"] is back
+        if kind == "vm_of_deleted_server":
+            assert ("was restored" in one.cause) is back
+        # Its description may be read in another look: the VM is there all the same.
+        unread = dataclasses.replace(a_vm(100_002, None), read=False)
+        inventory = dataclasses.replace(given.inventories["c1"], vms=(a_vm(), unread))
+        given = dataclasses.replace(given, inventories={"c1": inventory})
+        drive = found(given)["config_drive_without_server"]
+        assert drive.evidence["came_back"] is back
+
+
+def test_a_config_drive_without_vm_did_not_come_back() -> None:
+    given = facts(
+        a_vm(),
+        volumes=(a_drive(100_002, GONE),),
+        servers=with_servers(dataclasses.replace(a_deleted(), deleted_at=NOW - 3 * LATE)),
+        journal=journal(100_002, GONE),
+        deleted_on_request=frozenset({GONE}),
+    )
+    assert "came_back" not in found(given)["config_drive_without_server"].evidence
 
 
 def test_a_vm_beside_the_one_that_the_record_has() -> None:

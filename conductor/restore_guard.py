@@ -61,6 +61,7 @@ class RestoreGuard:
         self._read_at = float("-inf")
         self._compared: datetime.datetime | None = None
         """The ``compare_since`` for which the clusters were seen compared."""
+        self._on_hold: Callable[[], object] = lambda: None
 
     def epoch(self, operation_id: int) -> int:
         """Return the epoch of an operation by its ID; 0 of none."""
@@ -98,6 +99,15 @@ class RestoreGuard:
     def settle(self) -> None:
         """See whether the clusters are compared by now, ahead of what would wait for it."""
         self._comparing(self._now(SELDOM_SECONDS))
+
+    def listen(self, on_hold: Callable[[], object]) -> None:
+        """Have ``on_hold`` called when this conductor has found that the record was restored."""
+        self._on_hold = on_hold
+
+    def was_held(self) -> None:
+        """Note that the record is held since now: what has to be read for it is read at once."""
+        self.expire()
+        self._on_hold()
 
     def expire(self) -> None:
         """Read the record again at the next question."""

@@ -200,7 +200,7 @@ class Auditor:
             found = restored.unknown(connection, seen)
         held = bool(found) and self._cloud.store.run(lambda c: restored.look(c, found))
         if held:
-            self._cloud.guard.expire()
+            self._cloud.guard.was_held()
         return held
 
     def _heal(self, kept: Iterable[Kept], *, asked: bool) -> list[int | None]:

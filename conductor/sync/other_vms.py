@@ -70,5 +70,5 @@ class OtherVms:
             return bool(marked) and restored.look(connection, marked)
 
         if self._cloud.store.run(work):
-            self._cloud.guard.expire()
+            self._cloud.guard.was_held()
         return True

@@ -48,6 +48,8 @@ class VmSync:
         look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
         runner.periodic.add(look)
         runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, OtherVms(cloud).look))
+        # Then the VMs of the record's own servers are to be read, too.
+        cloud.guard.listen(lambda: runner.periodic.wake(other_vms.NAME))
 
     def take(self, report: VmStates) -> None:
         """Compare a batch with the record: two queries, and writes only for differences."""

@@ -95,7 +95,7 @@ def operation(world: World, action: str) -> Any:
 def hold(world: World, **changed: Any) -> None:
     marked = Marked("sim1", 555, mark(world, **changed))
     assert world.conductor.store.run(lambda c: restored.look(c, [marked]))
-    world.conductor.cloud.guard.expire()
+    world.conductor.cloud.guard.was_held()
 
 
 def release(world: World) -> None:

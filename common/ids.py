@@ -6,6 +6,9 @@ import re
 import uuid
 
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_SPACE = re.compile(r"\s")
+#: characters of an ID of a project or a user at most
+_IDENTITY = 64
 _REQUEST_ID = re.compile(r"req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 #: names that have no UUID of their own (bridges, image volumes) get one from this name space
@@ -64,3 +67,8 @@ def number_of(kind: str, text: str) -> int | None:
 def is_uuid(text: str) -> bool:
     """Return whether the text is a UUID, dashes optional (as in Nova)."""
     return _UUID.fullmatch(text) is not None
+
+
+def is_identity(text: str) -> bool:
+    """Return whether the text may be the ID of a project or a user, which Keystone chooses."""
+    return 0 < len(text) <= _IDENTITY and text.isprintable() and not _SPACE.search(text)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from oslo_config import cfg
 
+from common import ids
+
 
 class VolumeStatus(enum.StrEnum):
     """Status of a volume."""
@@ -180,9 +182,10 @@ def snapshot_description(snapshot_id: str, user_id: str) -> str:
 def snapshot_named(description: str) -> tuple[str | None, str]:
     """Return the snapshot and the user that a description names; None, empty: it names none."""
     first, *rest = description.removeprefix(_SNAPSHOT).split() or [""]
-    if not description.startswith(_SNAPSHOT) or not first:
+    if not description.startswith(_SNAPSHOT) or not ids.is_uuid(first):
         return None, ""
-    return first, dict(word.partition("=")[::2] for word in rest).get("user", "")
+    user = dict(word.partition("=")[::2] for word in rest).get("user", "")
+    return first, user if ids.is_identity(user) else ""
 
 
 def device(slot: int) -> str:

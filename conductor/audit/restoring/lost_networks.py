@@ -34,6 +34,8 @@ class LostNetwork:
     projects: set[str] = field(default_factory=set)
     """Others that have servers on it."""
     where: list[str] = field(default_factory=list)
+    recorded: bool = False
+    """Whether the record has it, and lacks subnets of it."""
 
     def has_vnet(self, cluster: str, one: SeenVnet) -> None:
         """Note a vnet of it."""
@@ -68,6 +70,7 @@ def networks(facts: Facts, known: Known) -> Iterator[Item]:
             text = "Nothing names its project. Its VNI, or VLAN tag, is given to nobody."
             yield Item(Verdict.LEAVE, *about, text)
         elif there is not None:
+            lost.recorded = True
             text = f"Its subnets {', '.join(lacks)} were made since."
             yield Item(Verdict.ADOPT, *about, text, found=lost)
         else:

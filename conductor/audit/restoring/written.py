@@ -43,7 +43,7 @@ def network(connection: Transaction, item: Item) -> Item:
 
 def _network(connection: Transaction, item: Item) -> None:
     lost = item.found
-    if item.text.startswith("Network "):
+    if not lost.recorded:
         made = [
             adopted_networks.vnet(cluster, lost.id, lost.bridge, zone, int(lost.vni or 0))
             for cluster, zone in lost.vnets

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from common import ids
 from common.messages.inventory import (
     ClusterInventory,
     SeenAffinity,
@@ -280,8 +281,10 @@ def replicas(jobs: Iterable[Mapping[str, Any]]) -> tuple[SeenReplica, ...]:
 def whose(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the owner that a configuration names, and whether all its marks agree."""
     server, image, volume = (_after_prefix(config, name) for name in marks.OWNED)
-    cloud, project, user = (
-        _after_prefix(config, name) for name in (marks.CLOUD, marks.PROJECT, marks.USER)
+    cloud = _after_prefix(config, marks.CLOUD)
+    project, user = (
+        one if one is not None and ids.is_identity(one) else None
+        for one in (_after_prefix(config, name) for name in (marks.PROJECT, marks.USER))
     )
     mark = marks.template_mark(image or "", cloud or "")
     if server is not None:

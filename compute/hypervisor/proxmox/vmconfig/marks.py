@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from common import ids
 from common.messages import commands
 from common.messages.commands import Address, BackUpVolume, Build, Command, MakeVolume, Nic
 from common.messages.facts import MarkedAddress, MarkedPort, OwnerMark
@@ -180,6 +181,7 @@ def ports_of(config: Mapping[str, Any]) -> dict[str, MarkedPort]:
 
 
 def _port(text: str) -> MarkedPort | None:
+    """Return the port of a line, without what somebody edited so that it is none."""
     words = text.split()
     if len(words) < 2:
         return None
@@ -188,25 +190,36 @@ def _port(text: str) -> MarkedPort | None:
     for word in words[2:]:
         name, is_named, value = word.partition("=")
         if not is_named:
-            addresses.append(_marked_address(word))
-        elif name == "gateway" and addresses:
+            addresses += _marked_address(word)
+        elif name == "gateway" and addresses and _is_address(value):
             addresses[-1] = replace(addresses[-1], gateway=value)
         elif name == "dns" and addresses:
-            addresses[-1] = replace(addresses[-1], dns=tuple(value.split(",")))
+            servers = tuple(one for one in value.split(",") if _is_address(one))
+            addresses[-1] = replace(addresses[-1], dns=servers)
         else:
             of_port[name] = value
-    network = of_port.get("network", ""), of_port.get("owner", "")
-    return MarkedPort(words[0], words[1].lower(), *network, tuple(addresses))
+    network, owner = of_port.get("network", ""), of_port.get("owner", "")
+    if not ids.is_uuid(network) or not ids.is_identity(owner):
+        network = owner = ""
+    return MarkedPort(words[0], words[1].lower(), network, owner, tuple(addresses))
 
 
-def _marked_address(word: str) -> MarkedAddress:
+def _marked_address(word: str) -> Iterator[MarkedAddress]:
     ip, _, length = word.partition("/")
+    if not _is_address(ip):
+        return
     try:
-        cidr = str(ipaddress.ip_network(word, strict=False)) if length else None
+        yield MarkedAddress(ip, str(ipaddress.ip_network(word, strict=False)) if length else None)
     except ValueError:
-        # Somebody edited it.
-        cidr = None
-    return MarkedAddress(ip, cidr)
+        yield MarkedAddress(ip)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def with_port(config: Mapping[str, Any], nic: Nic) -> str:
@@ -260,11 +273,17 @@ def backup_of(notes: str) -> BackupMark | None:
     if not notes.startswith(BACKUP) or not first:
         return None
     says = dict(word.partition("=")[::2] for word in rest)
-    cloud, project, user, volume = (
-        says.get(name, "") for name in ("cloud", "project", "user", "volume")
-    )
+    cloud, volume = says.get("cloud", ""), says.get("volume", "")
+    project, user = (_identity(says.get(name, "")) for name in ("project", "user"))
+    if not (ids.is_uuid(first) and ids.is_uuid(volume)):
+        volume = ""
     size, epoch = (_number(says.get(name, "")) for name in ("size", "epoch"))
     return BackupMark(first, cloud, project, user, volume, size, epoch)
+
+
+def _identity(text: str) -> str:
+    """Return the ID of a project or a user; empty of what somebody edited."""
+    return text if ids.is_identity(text) else ""
 
 
 def _number(text: str) -> int:

@@ -1,4 +1,4 @@
-"""One database is put back alone, and a backup beside another cloud: nothing is lost by it."""
+"""One database is put back alone, or a backup beside another cloud: nothing is lost by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.functional import programs
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.test_restored_record import micronova, servers
-from tests.functional.test_two_clouds import addresses, cluster
+from tests.functional.test_two_clouds import BAND, addresses, cluster
 from tests.functional.waiting import eventually
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
@@ -102,3 +102,39 @@ def test_beside_another_cloud_and_twice(tmp_path: Path) -> None:
             assert "Released" not in said
             assert set(simulator.cluster().vms) == had_vms
             assert theirs.id in str(simulator.cluster().vms)
+
+
+def test_one_of_two_clouds_on_a_cluster(tmp_path: Path) -> None:
+    """The other one's servers are neither adopted nor missed, and it doesn't notice anything."""
+    north, saved = tmp_path / "north", tmp_path / "saved"
+    south = {"set": list(BAND)}
+    with (
+        cluster(tmp_path / "pve") as (_, options),
+        embedded_cloud(tmp_path / "south", **options, **south) as other,
+    ):
+        theirs = servers(other, "before")
+        with embedded_cloud(north, **options) as cloud:
+            old = servers(cloud, "old")
+            micronova(cloud, "backup", "--state-dir", str(north), str(saved))
+            since = servers(cloud, "since")
+            theirs += servers(other, "since")
+            cloud.stop()
+        words = ["restore", "--state-dir", str(north), "--from", str(saved), "--apply"]
+        done = programs.run("micronova", words, {"PATH": os.environ["PATH"]})
+        assert done.returncode == 0, done.stdout + done.stderr
+        with embedded_cloud(north, audited=False, **options) as cloud:
+            eventually(lambda: "record_restored" in micronova(cloud, "audit", code=1), 60)
+            said = micronova(cloud, "restore", "--apply")
+            assert f"adopt: server {since[0].id}" in said
+            assert not [one.id for one in (*old, *theirs) if one.id in said]
+            compute = cloud.connection().compute
+            eventually(lambda: compute.get_server(since[0].id).status == "ACTIVE", 60)
+            since += servers(cloud, "after")
+            everybody = [ip for one in (*old, *since, *theirs) for ip in addresses(one)]
+            assert len(set(everybody)) == len(everybody)
+            assert Audits(cloud).run()["open"] == {}
+            cloud.stop()
+        compute = other.connection().compute
+        assert {compute.get_server(one.id).status for one in theirs} == {"ACTIVE"}
+        assert Audits(other).run()["open"] == {}
+        assert "lost:" not in micronova(other, "restore")

@@ -89,6 +89,7 @@ def begin_to_compare(connection: sa.Connection, owner: str) -> None:
     )
     if read(connection).held_at is not None:
         _only_look(connection, last)
+        unknown_vms.doubt(connection)
 
 
 def unknown(connection: sa.Connection, seen: Iterable[Marked]) -> list[Marked]:

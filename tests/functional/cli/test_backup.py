@@ -192,6 +192,20 @@ def test_a_running_conductor_is_named(sqlite: Installation, tmp_path: Path) -> N
     assert code == 1 and "Conductors still run (conductor-1)" in said
 
 
+def test_conductors_that_ran_at_the_backup_do_not_run_once_it_is_put_back(
+    sqlite: Installation, tmp_path: Path
+) -> None:
+    """Else it couldn't be put back twice, and the first start wouldn't compare anything."""
+    saved, name = tmp_path / "saved", schema.leases.c.name == "sign conductor-1"
+    sign = {"name": "sign conductor-1", "owner": "conductor-1", "expires_at": clock.utcnow()}
+    sqlite.write(schema.leases.insert().values(**sign))
+    assert sqlite.run("backup", str(saved))[0] == 0
+    sqlite.write(schema.leases.delete().where(name))
+    for _ in range(2):
+        code, said = sqlite.run("restore", "--from", str(saved), "--apply")
+        assert code == 0, said
+
+
 def test_no_password_is_on_a_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """pg_dump gets it in its environment."""
     from launcher.backups import dumps

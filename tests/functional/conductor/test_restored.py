@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from common import clock
 from common.messages.commands import Build, Destroy
@@ -25,6 +26,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks
 from conductor.store.records import Operation
 from conductor.store.restored import Marked
+from conductor.store.transactions import Transaction
 from db import schema
 from db.reads.cloud import sentence
 from tests.functional.conductor.harness import World
@@ -275,6 +277,22 @@ def test_nobody_gets_the_addresses_that_servers_of_the_record_got_since(world: W
     release(world)
     seen(world)
     assert world.rows(schema.other_vms) == world.rows(schema.other_nics) == []
+
+
+def test_the_first_start_on_a_backup_reads_the_servers_of_the_record(world: World) -> None:
+    world.conductor.runner.start()
+    vmid = world.row(active(world)).vmid
+
+    def put_back(connection: Transaction) -> None:
+        because = {"made_at": "2026-01-01T00:00:00", "epoch": 3}
+        held = {"held_at": clock.utcnow(), "held_because": because}
+        connection.execute(schema.cloud_identity.update().values(**held))
+        connection.execute(schema.leases.delete())
+        restored.begin_to_compare(connection, "c1")
+        unread = connection.execute(sa.select(schema.other_vms)).all()
+        assert [(one.vmid, one.read_at) for one in unread] == [(vmid, None)]
+
+    world.conductor.store.run(put_back)
 
 
 def test_a_volume_that_may_have_got_a_server_since_is_attached_to_no_other(world: World) -> None:

@@ -34,7 +34,7 @@ class ImageFile:
     image_id: str
     digest: str
     project_id: str = ""
-    """The image's owner; empty: one that no file's name may have."""
+    """The image's owner; empty: an ID that no file's name may have."""
 
 
 def content(disk_format: str) -> str:

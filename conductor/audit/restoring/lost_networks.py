@@ -35,7 +35,7 @@ class LostNetwork:
     """Others that have servers on it."""
     where: list[str] = field(default_factory=list)
     recorded: bool = False
-    """Whether the record has it, and lacks subnets of it."""
+    """Whether it is a network of the record, which lacks subnets of it."""
 
     def has_vnet(self, cluster: str, one: SeenVnet) -> None:
         """Note a vnet of it."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from common.context import RequestContext
 from common.resources.states import SOFT_DELETABLE, VmState
+from common.rpc.gathering import Apart, Combining
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope
-from conductor.engine.gathering import Apart, Combining
 from conductor.engine.start import Taken
 from conductor.plans import DeletePlan
 from conductor.servers.accept import Accept

@@ -10,8 +10,8 @@ from typing import Any
 from common.errors import MicronovaError
 from common.log import logger
 from common.messages.reports import Report
+from common.rpc.gathering import Gathering
 from conductor.engine.batch_close import Ended, Ending
-from conductor.engine.gathering import Gathering
 from conductor.engine.runner import Runner
 from conductor.store.ledger import operations as ledger
 from conductor.store.transactions import Store, Transaction

@@ -26,10 +26,10 @@ from common.resources.states import (
     VmState,
 )
 from common.rpc import deadlines
+from common.rpc.gathering import Apart, Combining
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope
-from conductor.engine.gathering import Apart, Combining
 from conductor.plans import CreateParams, CreatePlan, Interface
 from conductor.rpc.servers.flavors import claimed_gib
 from conductor.rpc.servers.servers import CreatedServers, CreateServers

@@ -18,8 +18,8 @@ from common.errors import MicronovaError, StaleTransition
 from common.messages.facts import HostFacts
 from common.messages.reports import Step
 from common.messages.scheduling import Decision
+from common.rpc.gathering import Combining
 from conductor.cloud import Cloud
-from conductor.engine.gathering import Combining
 from conductor.engine.transition_draft import TransitionDraft, write_all
 from conductor.plans import CreateParams, CreatePlan, Place
 from conductor.store.hosts import registry

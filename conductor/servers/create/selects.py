@@ -10,7 +10,7 @@ from typing import Protocol
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.scheduling import Alternate, Decision, RequestSpec
-from conductor.engine.gathering import Combining, is_unknown
+from common.rpc.gathering import Combining, is_unknown
 
 #: builds that one message asks for
 MOST = 64

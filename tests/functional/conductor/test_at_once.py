@@ -21,7 +21,7 @@ from common.errors import NotFound, QuotaExceeded, ServerLocked, ServerNotFound,
 from common.messages.scheduling import Decision
 from common.resources.states import OperationState
 from common.rpc import UNKNOWN
-from conductor.engine.gathering import Apart
+from common.rpc.gathering import Apart
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreatedServers, CreateServers, RequestedNetwork
 from conductor.servers import begin_delete

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from common.errors import Unavailable
 from common.rpc import UNKNOWN, deadlines
 from common.rpc.deadlines import Deadline, Wait
-from conductor.engine.gathering import Apart, Combining, Gathering
+from common.rpc.gathering import Apart, Combining, Gathering
 
 
 def test_what_comes_meanwhile_is_worked_on_together() -> None:

@@ -7,12 +7,7 @@ ignored, missing ones take their default.
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
-
 from common import codec
 from common.codec import Member
 from common.messages.commands import Command, MakeVolume, VmParts
@@ -22,6 +17,10 @@ from common.resources.bulk_migrations import Move, Steering
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
 from conductor.rpc.servers.servers import BuildRequest, FirstBoot
+from dataclasses import dataclass, field
+from typing import Any, Self
+import dataclasses
+import datetime
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,16 @@ class CommandPlan(Plan):
 
 
 @dataclass(frozen=True)
+class LeftPlan(CommandPlan):
+    """The plan of the removal of what a build left on a host."""
+
+    holder: str = ""
+    """The consumer in placement that holds the host's share until the VM was seen gone."""
+    build: int = 0
+    """The build's operation."""
+
+
+@dataclass(frozen=True)
 class CreatePlan(Plan, VmParts):
     """The plan of a build."""
 
@@ -79,6 +88,8 @@ class CreatePlan(Plan, VmParts):
     waits_since: datetime.datetime | None = None
     """Since when it waits for room, as was asked; None: it never did."""
     waits_until: datetime.datetime | None = None
+    left: str = ""
+    """Whom the claim of the host that was left is still to be passed on to; see ``LeftPlan``."""
 
     def on_another_host(self, failed: tuple[str, ...], *, awaited: bool) -> CreatePlan:
         """Return the plan of an attempt on other hosts; ``awaited``: these didn't answer."""
@@ -363,6 +374,7 @@ PLANS: Mapping[str, type[Plan]] = {
     "create": CreatePlan,
     "delete": DeletePlan,
     InternalAction.REAP: CommandPlan,
+    InternalAction.REMOVE_LEFT: LeftPlan,
     InternalAction.FOLLOW: FollowPlan,
     "migrate": ResizePlan,
     "resize": ResizePlan,

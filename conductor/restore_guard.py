@@ -33,7 +33,7 @@ COMPARING_SECONDS, HELD_SECONDS = 1.0, 15.0
 DESTROYING = frozenset(
     {"delete", "rebuild", "confirmResize", "revertResize", "evacuate", "shelve", "shelveOffload"}
     | {InternalAction.REAP, InternalAction.FORGET, InternalAction.REMOVE_TEMPLATE}
-    | {InternalAction.REMOVE_IMAGE, InternalAction.REMOVE_VNET}
+    | {InternalAction.REMOVE_IMAGE, InternalAction.REMOVE_VNET, InternalAction.REMOVE_LEFT}
     | {VolumeAction.DELETE, VolumeAction.DELETE_SNAPSHOT, VolumeAction.DELETE_BACKUP}
     # the volume may have got another server since
     | {"attach_volume"}

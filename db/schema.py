@@ -123,6 +123,8 @@ operations = sa.Table(
     sa.Column("message", sa.Text),  # how it failed, in a sentence
     # Its deadline passed while no conductor ran; see conductor.store.ledger.pulse.
     sa.Column("overslept", sa.Boolean, nullable=False, server_default=sa.false()),
+    # The attempt whose agent was allowed to start the VM, which may run since; 0: none was.
+    sa.Column("may_run", sa.Integer, nullable=False, server_default="0"),
     sa.Column("started_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime, nullable=False),
     sa.Column("finished_at", UtcDateTime),

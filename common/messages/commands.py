@@ -362,10 +362,19 @@ class Destroy(Command[Removed]):
     left_behind: str | None = None
     """With ``drive_only``: only this config drive on a storage of the placed node's own, which a
     move left there, and only while the VM is on another node with a drive of its own."""
+    build: int = 0
+    """The operation of the build that left it there, and goes on at another place; 0: none."""
+    build_attempt: int = 0
+    """The attempt that left it."""
 
     @property
     def of_server(self) -> bool:
         """Return whether the server is removed, which ends all other work on it."""
+        return self.left_behind is None and not self.build
+
+    @property
+    def ends_builds(self) -> bool:
+        """Return whether it ends builds of the server at its place."""
         return self.left_behind is None
 
 

@@ -510,6 +510,7 @@ class InternalAction(enum.StrEnum):
     FORGET = "forget"  #: the record was deleted, regardless of the VM
     MARK = "mark"  #: the owner mark of a VM that was edited was written again
     REAP = "reap"  #: what the audit found left of a server was removed
+    REMOVE_LEFT = "remove-left"  #: what a build left on a host that fell silent was removed
     REMOVE_TEMPLATE = "remove-template"  #: a cached template that nobody needs was removed
     CACHE_IMAGE = "cache-image"  #: an image was made ready on a host, ahead of any build
     STORE_IMAGE = "store-image"  #: what a user uploaded was given to a cluster

@@ -1,6 +1,6 @@
 """The events that services publish to each other: one protocol per topic.
 
-All are casts but two questions, and the receivers implement the protocols. Agents and schedulers
+All are casts but a few questions, and the receivers implement the protocols. Agents and schedulers
 know the conductor only by these events.
 """
 
@@ -38,6 +38,14 @@ class ConductorEvents(Protocol):
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
         """Ask whether a worker still has this attempt, so that it may undo it. A call."""
 
+    def may_start(
+        self, ctxt: RequestContext, worker: str, working: list[Working]
+    ) -> list[Working]:
+        """Return those of a worker's attempts whose VMs it may start. A call.
+
+        From then on such an attempt is not left for one on another host.
+        """
+
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock, in seconds since 1970. A call.
 
@@ -71,9 +79,11 @@ class WorkerEvents(Protocol):
         """Publish the allocation ratios of all aggregates, from the conductor."""
 
 
-def to_conductor(transport: oslo_messaging.Transport) -> TypedClient[ConductorEvents]:
-    """Return a client of any one conductor."""
-    return TypedClient(rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC))
+def to_conductor(
+    transport: oslo_messaging.Transport, *, repeats: bool = False
+) -> TypedClient[ConductorEvents]:
+    """Return a client of any one conductor; ``repeats``: as ``TypedClient`` says."""
+    return TypedClient(rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC), repeats=repeats)
 
 
 def to_schedulers(transport: oslo_messaging.Transport) -> TypedClient[HostEvents]:

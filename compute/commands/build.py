@@ -35,7 +35,7 @@ def build(
     """
     if job.only_look:
         return _look(job, machine)
-    todo = steps(machine, command)
+    todo = steps(machine, command, lambda: _start(job, machine))
     if write_group is not None:
         todo += (Step("compute_write_affinity", write_group),)
     # A build that an earlier run finished may be reported, and its server in use. Only a Destroy,
@@ -73,8 +73,8 @@ def _look_behind(job: Job, machine: Machine, command: Build) -> None:
         undo_if_ours(job, "compute_delete_config_drive", machine.remove_config_drive)
 
 
-def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
-    """Return the steps of a build."""
+def steps(machine: Machine, command: Build, start: Callable[[], Detail]) -> tuple[Step, ...]:
+    """Return the steps of a build; ``start`` starts the VM."""
     return (
         Step(CHECK, lambda: machine.check_host(command)),
         Step(IMAGE, lambda: machine.ensure_image(command)),
@@ -94,8 +94,14 @@ def steps(machine: Machine, command: Build) -> tuple[Step, ...]:
         *_local_disks(machine, command),
         *_attached(machine, command),
         *filtered(machine, command.filter),
-        Step("compute_start_vm", machine.start),
+        Step("compute_start_vm", start),
     )
+
+
+def _start(job: Job, machine: Machine) -> Detail:
+    """Start the VM, unless the build has gone to another host."""
+    job.require_may_start()
+    return machine.start()
 
 
 def _upload_config_drive(machine: Machine, command: Build) -> Detail:

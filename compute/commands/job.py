@@ -7,7 +7,7 @@ import datetime
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from common import clock
 from common.context import RequestContext
@@ -20,6 +20,16 @@ from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
 UNWIND_SECONDS = 180
 
 
+class Ledger(Protocol):
+    """What the conductors' ledger says of a job's attempt."""
+
+    def may_undo(self, working: Working) -> bool:
+        """Return whether it still holds the attempt as this worker's; False if nobody answers."""
+
+    def may_start(self, working: Working) -> bool | None:
+        """Return the same, once it is written that the VM may run; None if nobody answers."""
+
+
 class Job:
     """Implements ``port.Work``."""
 
@@ -28,13 +38,12 @@ class Job:
         command: Command,
         ctxt: RequestContext,
         send: Send,
-        may_undo: Callable[[Working], bool],
+        ledger: Ledger,
         *,
         done_before: bool = False,
     ) -> None:
-        """``may_undo`` returns whether the ledger still holds the attempt as this worker's."""
         self._command = command
-        self._may_undo = may_undo
+        self._ledger = ledger
         self.only_look = ctxt.only_look
         """Whether it may change nothing: it succeeds if what is asked is so."""
         self.done_before = done_before or self.only_look
@@ -115,7 +124,18 @@ class Job:
         This thread may have hung, its lease run out, and another worker have taken the operation
         over and carried it out. An undo would then change a server that is in use.
         """
-        if not self._may_undo(self.working()):
+        if not self._ledger.may_undo(self.working()):
+            raise Abandoned
+
+    def require_may_start(self) -> None:
+        """Raise Abandoned unless the ledger has written that the server's VM may run from now on.
+
+        A build whose agent was silent goes on at another host, unless this is written. Where no
+        conductor answers it is asked again until the deadline.
+        """
+        while (may := self._ledger.may_start(self.working())) is None:
+            self.check()
+        if not may:
             raise Abandoned
 
     def report(self, *, upid: str | None = None, **detail: Any) -> None:

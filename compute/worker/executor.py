@@ -22,7 +22,7 @@ from common.messages.reports import (
 from common.metrics import table
 from common.release import VERSION
 from compute.commands import COMMANDS, OF_STATE
-from compute.commands.job import Job
+from compute.commands.job import Job, Ledger
 from compute.hypervisor.only_look import only_look
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.queues import gathered
@@ -41,17 +41,14 @@ class Executor:
         report: Callable[[Report], None],
         threads: int,
         graceful_seconds: int,
-        may_undo: Callable[[Working], bool],
+        ledger: Ledger,
         after: Callable[[Command, Outcome], None] = lambda _, __: None,
     ) -> None:
-        """``may_undo`` asks the ledger; False if it can't be asked.
-
-        ``after`` gets each command that was carried out, with its outcome; never raises.
-        """
+        """``after`` gets each command that was carried out, with its outcome; never raises."""
         self._hypervisors = hypervisors
         self._report = report
         self._graceful_seconds = graceful_seconds
-        self._may_undo = may_undo
+        self._ledger = ledger
         self._after = after
         self._repeats = Repeats()
         self._pool = WorkPool(threads, self._run)
@@ -66,7 +63,7 @@ class Executor:
             )
             return True
         done_before = self._repeats.is_done(command)
-        job = Job(command, ctxt, self._report, self._may_undo, done_before=done_before)
+        job = Job(command, ctxt, self._report, self._ledger, done_before=done_before)
         outcome = self._outcome_at_once(job)
         if outcome is not None:
             job.journal.close(outcome)

@@ -64,6 +64,7 @@ class Repeats:
         self._began = time.monotonic()
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
+        self._left: collections.OrderedDict[int, int] = collections.OrderedDict()
         self._powered: collections.OrderedDict[str, _Begun] = collections.OrderedDict()
         self._outcomes: collections.OrderedDict[_Key, Outcome] = collections.OrderedDict()
         self._done: collections.OrderedDict[_Key, None] = collections.OrderedDict()
@@ -81,7 +82,8 @@ class Repeats:
         return command.sent_at < began_at
 
     def is_overtaken(self, command: Command) -> bool:
-        """Return whether a later Destroy of the server was accepted, which this must not undo.
+        """Return whether a later Destroy of the server was accepted, which this must not undo, or
+        one of what this attempt of a build left.
 
         That is one of a later operation, or of the command's own, which was given up then. Records
         the command if it is a Destroy.
@@ -92,7 +94,11 @@ class Repeats:
             if isinstance(command, Destroy) and command.of_server:
                 _remember(self._destroyed, server, max(last, operation_id))
                 return False
-            return last >= operation_id
+            if isinstance(command, Destroy) and command.build:
+                attempt = max(command.build_attempt, self._left.get(command.build, 0))
+                _remember(self._left, command.build, attempt)
+                return False
+            return last >= operation_id or self._left.get(operation_id, 0) >= command.attempt
 
     def is_outdated(self, command: Command) -> bool:
         """Return whether a later operation of the server has sent a Power command before this one.

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from oslo_config import cfg
 
 from common import context, rpc
-from common.errors import MicronovaError
 from common.log import logger
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
-from common.messages.reports import Outcome, Working
+from common.messages.reports import Outcome
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from common.process.health import Health
 from common.resources.aggregates import Ratios
@@ -31,6 +30,7 @@ from compute.worker.batching import Coalesced
 from compute.worker.executor import Executor
 from compute.worker.heartbeat import Heartbeats
 from compute.worker.manager import EventEndpoint, Manager
+from compute.worker.permission import Permission
 from compute.worker.publisher import Placement, Publisher
 from compute.worker.reporter import Reporter
 
@@ -87,7 +87,7 @@ class ComputeService:
             self._reporter.report,
             options.threads,
             options.shutdown_seconds,
-            self._may_undo,
+            Permission(transport, self.worker),
             self._after,
         )
         self._heartbeats = Heartbeats(
@@ -169,22 +169,6 @@ class ComputeService:
             self._rounds.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
-
-    def _may_undo(self, working: Working) -> bool:
-        """Return whether a conductor confirms that this worker still has the operation's lease.
-
-        False if none answers: the worker that takes the operation over undoes or finishes it.
-        """
-        try:
-            return self._conductor.call(
-                context.internal(), ConductorEvents.may_undo, worker=self.worker, working=working
-            )
-        except MicronovaError as error:
-            LOG.warning(
-                "Operation %d is not undone: no conductor answered: %s",
-                *(working.operation_id, error.message),
-            )
-            return False
 
     def _introduce(self) -> None:
         """Publish all hosts. A conductor without records asks for it at each of many messages."""

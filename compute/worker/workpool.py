@@ -54,7 +54,7 @@ class WorkPool:
                 if _same(other.command, command) and other.ctxt.only_look == job.ctxt.only_look:
                     other.repeated(command)
                     return False
-            if isinstance(command, Destroy) and command.of_server:
+            if isinstance(command, Destroy) and command.ends_builds:
                 for other in line:
                     if other.command.resource_id == command.resource_id:
                         other.cancel()

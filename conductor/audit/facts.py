@@ -239,6 +239,8 @@ class Facts:
     """Those that are not deleted, by UUID, and all others that something names."""
     busy: frozenset[str] = frozenset()
     """Servers with an open operation before or after the look: they are in flux."""
+    left: frozenset[str] = frozenset()
+    """Consumers in placement of what builds left on hosts, whose removal is under way."""
     operations: tuple[OpenOperation, ...] = ()
     deleted_on_request: frozenset[str] = frozenset()
     """Servers that the ledger has deleted, and that were not released or abandoned."""

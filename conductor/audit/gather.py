@@ -40,6 +40,7 @@ from conductor.audit.facts import (
 from conductor.audit.kinds import BY_CONFIG, BY_FIREWALL
 from conductor.audit.look_at_firewalls import firewalls
 from conductor.cloud import Cloud
+from conductor.plans import LeftPlan
 from conductor.store.audits import audit_record, findings
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import segments, vnets
@@ -217,6 +218,7 @@ def _record(connection: Transaction) -> Facts:
         templates=tuple(audit_record.rows(connection, "templates", TemplateFacts)),
         volumes=_volumes(connection),
         backups=_backups(connection),
+        left=_left(connection),
         busy_backups=audit_record.busy(connection, ResourceType.BACKUP),
         attachments=_attachments(connection),
         snapshots=_snapshots(connection),
@@ -281,6 +283,7 @@ def _after(connection: Transaction, facts: Facts) -> Facts:
         servers={**facts.servers, **others},
         holders={**facts.holders, **_holders(migrated, {**facts.servers, **others})},
         busy=facts.busy | busy | came,
+        left=facts.left | _left(connection),
         firewalls_due=facts.firewalls_due | filter_outbox.changing(connection),
         uploads={one.id: one for one in audit_record.uploads(connection, UploadFacts)},
         volumes=_still_there(connection, facts),
@@ -348,6 +351,12 @@ def _unchanged_backups(connection: Transaction, facts: Facts) -> tuple[BackupFac
     """Return the backups that are as they were before the look, and those made since."""
     before = {one.id: one for one in facts.backups}
     return tuple(one for one in _backups(connection) if before.get(one.id, one) == one)
+
+
+def _left(connection: Transaction) -> frozenset[str]:
+    """Return the consumers that hold what builds left on hosts, until it is removed."""
+    plans = audit_record.open_plans(connection, (InternalAction.REMOVE_LEFT,))
+    return frozenset(one.holder for one in plans if isinstance(one, LeftPlan))
 
 
 def _busy_volumes(connection: Transaction) -> frozenset[str]:

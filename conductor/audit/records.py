@@ -112,7 +112,7 @@ def _allocations(facts: Facts) -> Iterator[Finding]:
     hosts = {host.uuid: host.host for host in facts.hosts.values()}
     yield from _held_by_migrations(facts, hosts)
     for consumer, by_provider in facts.allocations.items():
-        if consumer in facts.holders:
+        if consumer in facts.holders or consumer in facts.left:
             continue
         server = facts.servers.get(consumer)
         if consumer in facts.busy or (server is not None and server.place is not None):

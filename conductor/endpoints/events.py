@@ -55,6 +55,12 @@ class EventEndpoint:
         self._reporters.check_hosts(ctxt.sender, {working.host})
         return self._reports.may_undo(worker, working)
 
+    def may_start(
+        self, ctxt: RequestContext, worker: str, working: list[Working]
+    ) -> list[Working]:
+        """Record that VMs may run from now on, of the attempts that the worker still holds."""
+        return self._reports.may_start(worker, working)
+
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock."""
         if not (clock.is_followed() or self._store.shares_clock):

@@ -40,6 +40,7 @@ from conductor.servers.move.resize import ResizeFlow
 from conductor.servers.power.power import COMMANDS, PowerFlow
 from conductor.servers.remove.delete import Delete
 from conductor.servers.remove.reap import Reap
+from conductor.servers.remove.remove_left import RemoveLeft
 from conductor.sync.relocation import Follow
 from conductor.volumes.backups.back_up import BackUpFlow
 from conductor.volumes.backups.remove_backup import RemoveBackupFlow
@@ -84,6 +85,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         "adopt": Adopt(cloud, "adopt").table(),
         "release": Unmanage(cloud, "release").table(),
         InternalAction.REAP: Reap(cloud).table(),
+        InternalAction.REMOVE_LEFT: RemoveLeft(cloud).table(),
         InternalAction.FOLLOW: Follow(cloud).table(),
         InternalAction.FORGET: Abandon(cloud).table(),
         InternalAction.MARK: Remark(cloud).table(),

@@ -70,6 +70,8 @@ class Operation(OperationRecord):
     message: str | None = None
     overslept: bool = False
     """Its deadline passed while no conductor ran: its commands only look."""
+    may_run: int = 0
+    """The attempt whose agent was allowed to start the VM, which may run since; 0: none was."""
     begun_on: Server | None = field(default=None, compare=False, repr=False)
     """Its new server, as the transaction that began it wrote both; not of the row."""
     handed_to: tuple[str, str] | None = field(default=None, compare=False, repr=False)

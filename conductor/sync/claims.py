@@ -42,6 +42,29 @@ def hold(
     raise GenerationConflict("The server's allocation is written to by too many at a time.")
 
 
+def pass_on(placement: PlacementClient, server: Server, holder: str) -> None:
+    """Have ``holder`` hold what the server holds, in one step, and the server nothing.
+
+    If the holder has something already, the server's is released. Raises as ``hold``.
+    """
+    for _ in range(_TRIES):
+        there, its = placement.allocations_of(server.uuid), placement.allocations_of(holder)
+        if its.by_provider or not there.by_provider:
+            placement.release(server.uuid)
+            return
+        try:
+            placement.replace_together(
+                [
+                    _replacement(server, server.uuid, {}, there),
+                    _replacement(server, holder, _plain(there.by_provider), its),
+                ]
+            )
+        except GenerationConflict:
+            continue
+        return
+    raise GenerationConflict("The server's allocation is written to by too many at a time.")
+
+
 def hold_both(
     placement: PlacementClient,
     server: Server,

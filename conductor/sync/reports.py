@@ -129,6 +129,22 @@ class Reports:
         )
         return False
 
+    def may_start(self, worker: str, working: Sequence[Working]) -> list[Working]:
+        """Return the attempts that the worker still holds: it may start their VMs.
+
+        None of them is left for another host any more, so a server never has two VMs that run.
+        """
+        owner, seconds = leases.of_worker(worker), self._cloud.lease_seconds
+        held = self._cloud.store.run(lambda c: leases.may_run(c, working, owner, seconds))
+        for one in working:
+            if one not in held:
+                LOG.warning(
+                    "Worker %s may not start the VM of attempt %d of operation %d: it no longer "
+                    "holds the lease.",
+                    *(worker, one.attempt, one.operation_id),
+                )
+        return held
+
     def ask_again(self) -> None:
         """Ask workers about named hosts that the record still lacks: a question may get lost."""
         with self._cloud.store.read() as connection:

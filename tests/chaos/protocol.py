@@ -42,7 +42,8 @@ ENDPOINTS = (
 
 #: sent in a recorded run
 RECORDED = frozenset(
-    {"create_servers", "act", "report", "refused", "delete_server_group", "delete_service"}
+    {"create_servers", "act", "report", "may_start", "refused", "delete_server_group"}
+    | {"delete_service"}
     | {"build", "destroy", "converge_affinity", "remove_group_rules", "introduce", "update_ratios"}
     | {"select", "select_many", "update_aggregates"}
 )

@@ -205,6 +205,7 @@ def _place(
         worker=worker,
         storage=facts.vm_storage or None,
         alternates=decision.alternates,
+        left="",
     )
     draft.advance_stage(
         plan,

@@ -43,6 +43,7 @@ from conductor.store.records import Operation, Server
 from conductor.store.servers import server_groups, servers
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import attachments
+from conductor.sync import claims
 
 LOG = logger(__name__)
 
@@ -124,13 +125,21 @@ class Create:
         if self._decides_together(task):
             return None
         if not task.fresh and task.operation.plan.target.host is None:
-            # A claim may have been made that was never stored.
-            self._cloud.placement.release(task.server.uuid)
+            self._pass_on_claim(task)
         if task.operation.planned(CreatePlan).too_few:
             self._placing.give_up(task.operation, task.server)
             return None
         moved = self._placing.place(task.operation, task.server)
         return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
+
+    def _pass_on_claim(self, task: Task) -> None:
+        """Pass on the claim of the host that was left; else a claim may have been made that was
+        never stored, and is released."""
+        left, placement = task.operation.planned(CreatePlan).left, self._cloud.placement
+        if left:
+            claims.pass_on(placement, task.server, left)
+        else:
+            placement.release(task.server.uuid)
 
     def _go_on(
         self, connection: Transaction, placed: Sequence[tuple[TransitionDraft, HostFacts]]
@@ -285,10 +294,7 @@ class Create:
         begun = task.fresh and leases.worker_with(operation.lease_owner) == planned
         worker = planned if task.handed_over or begun else self._cloud.take_to(operation, host)
         if worker is None:
-            text = f"The agent of host {host} does not answer."
-            self._unwinding.fail(
-                operation, server, Failure(Category.NODE_UNHEALTHY, text, host=host)
-            )
+            self._unwinding.on_silence(operation, server)
             return
         vmid = operation.plan.target.vmid
         LOG.info("Sending the build of server %s to host %s, VMID %s.", server.uuid, host, vmid)

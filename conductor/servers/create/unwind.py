@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from common import clock
+from common import clock, ids
 from common.errors import StaleTransition
 from common.failures import Verdict, blames_host, passes, verdict_of
 from common.log import logger
@@ -23,6 +23,7 @@ from conductor.engine.stages import Table, Task, Undo, answer
 from conductor.engine.undoing import Undoing
 from conductor.plans import CreatePlan
 from conductor.servers.create import replace_vmid
+from conductor.servers.remove import remove_left
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases, transitions
 from conductor.store.ledger import operations as ledger
@@ -35,6 +36,9 @@ from conductor.store.volumes import attachments
 from conductor.volumes import build_volumes, release
 
 LOG = logger(__name__)
+
+#: seconds until it is looked again whether a silent agent answers
+SILENCE_SECONDS = 15.0
 
 
 class Unwinding:
@@ -76,6 +80,37 @@ class Unwinding:
             self._replace_vmid(operation, server, failure)
         else:
             self._reschedule(operation, server, failure, verdict)
+
+    def on_silence(self, operation: Operation, server: Server) -> None:
+        """Go on at another host, as the agent of this one is silent.
+
+        What it may have made is removed there once it answers. If it was allowed to start the VM
+        that may run, and a second one must not: then it is waited for until the deadline.
+        """
+        host = str(operation.plan.target.host)
+        text = f"The agent of host {host} does not answer."
+        if operation.may_run == operation.attempt:
+            self._await_agent(operation, f"{text} The VM may run there already.")
+            return
+        self._cloud.scheduler.note_failure(operation.ctxt, host)
+        failure = Failure(
+            Category.NODE_UNHEALTHY,
+            text,
+            "conductor_leave_host",
+            host,
+            clean=False,
+            left=(f"VM {operation.plan.target.vmid} on {host}, if it was made",),
+            verdict=Verdict.AWAIT_HOST.value,
+        )
+        self._reschedule(operation, server, failure, Verdict.AWAIT_HOST, leave=True)
+
+    def _await_agent(self, operation: Operation, why: str) -> None:
+        def work(connection: Transaction) -> None:
+            ledger.save(connection, operation.id, message=why)
+            leases.postpone(connection, operation.id, SILENCE_SECONDS)
+
+        self._cloud.store.run(work)
+        LOG.warning("The build of server %s waits: %s", operation.server_uuid, why)
 
     def _may_go_on(self, operation: Operation, verdict: Verdict) -> bool:
         if verdict == Verdict.FATAL:
@@ -143,14 +178,18 @@ class Unwinding:
         verdict: Verdict,
         *,
         wait: bool = False,
+        leave: bool = False,
     ) -> None:
         """Release this host's reservation and schedule again without it; with ``wait`` later, and
         with all hosts that may work again by then.
+
+        With ``leave`` what it may have made is there: its removal takes over the reservation.
 
         The next run releases the claim, as there is no host in the plan: if it were done here,
         an outcome that is reported twice would take the next attempt's claim.
         """
         plan = operation.planned(CreatePlan)
+        left = _holder(operation) if leave else ""
 
         def work(connection: Transaction) -> None:
             if plan.has_volumes:
@@ -159,9 +198,12 @@ class Unwinding:
                 build_volumes.renew(connection, self._cloud, server.uuid)
             failed = not_again(connection, plan.target, verdict)
             ledger.record_failure(connection, operation, failure)
-            following = leases.next_attempt(connection, operation)
+            following = leases.next_attempt(connection, operation, unstarted=leave)
             server_groups.give_back(connection, server)
-            replace_vmid.give_back(connection, plan.target, failure, operation.id)
+            if left:
+                remove_left.begin(connection, self._cloud, operation, server, left)
+            else:
+                replace_vmid.give_back(connection, plan.target, failure, operation.id)
             transitions.move(
                 connection,
                 server,
@@ -175,6 +217,7 @@ class Unwinding:
                 availability_zone=None,
             )
             fresh = plan.on_another_host(failed, awaited=verdict == Verdict.AWAIT_HOST)
+            fresh = dataclasses.replace(fresh, left=left)
             if wait:
                 fresh = fresh.after_wait(following.attempt)
             ledger.save(connection, following.id, plan=fresh, message=failure.message)
@@ -332,6 +375,11 @@ class Unwinding:
             self._cloud.store.run(work)
         except StaleTransition:
             LOG.debug("Operation %s was reported on twice.", operation.id)
+
+
+def _holder(operation: Operation) -> str:
+    """Return who is to hold what a build leaves on its host, the same each time."""
+    return ids.named("left", f"{operation.request_id} {operation.id} {operation.attempt}")
 
 
 def _close_with_vm(connection: Transaction, operation: Operation) -> None:

@@ -16,15 +16,28 @@ from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 
 
-class Reap(OfServer[Removed]):
-    """The flow of ``InternalAction.REAP``."""
+class RemovalAt(OfServer[Removed]):
+    """A removal of what is a server's, at a place that isn't the record's; its VMID is held."""
 
     stage = "destroy"
     sends = Destroy
     unseen = "Not everything was seen gone."
+    wakes = False
+
+    def succeeded(self, task: Task, outcome: Removed) -> bool:
+        """Return whether everything was seen gone."""
+        return outcome.gone
+
+    def write_done(self, connection: Transaction, end: End[Task, Removed]) -> None:
+        """Free the VMID that it held."""
+        vmids.release_held(connection, end.operation.id)
+
+
+class Reap(RemovalAt):
+    """The flow of ``InternalAction.REAP``."""
+
     late = "It did not end in time."
     hopeless = frozenset(Category)
-    wakes = False
 
     def do(self, task: Task) -> None:
         """Send the command, unless the record gave the place to the server since."""
@@ -44,14 +57,6 @@ class Reap(OfServer[Removed]):
     def on_no_agent(self, task: Task) -> None:
         """Wait for it until the deadline."""
         self.wait(task)
-
-    def succeeded(self, task: Task, outcome: Removed) -> bool:
-        """Return whether everything was seen gone."""
-        return outcome.gone
-
-    def write_done(self, connection: Transaction, end: End[Task, Removed]) -> None:
-        """Free the VMID that it held."""
-        vmids.release_held(connection, end.operation.id)
 
     def write_failed(self, connection: Transaction, end: End[Task, Removed]) -> None:
         """Quarantine that VMID."""

@@ -321,6 +321,11 @@ def worker_of(connection: sa.Connection, name: str, seconds: float) -> str | Non
     return str(row.worker)
 
 
+def exists(connection: sa.Connection, name: str) -> bool:
+    """Return whether there is such a host."""
+    return connection.execute(_CARRIER, {"name": name}).first() is not None
+
+
 _WORKERS = sa.select(hosts.c.host, hosts.c.worker).where(
     hosts.c.host.in_(sa.bindparam("names", expanding=True))
 )

@@ -89,6 +89,7 @@ _ADVANCE = operations.update().where(
     operations.c.attempt == sa.bindparam("tried"),
     operations.c.lease_owner == sa.bindparam("owner"),
 )
+_CONFIRM = _ADVANCE.where(operations.c.state.in_(OPEN_STATES))
 _ADVANCE_HOLDING = _ADVANCE.where(
     sa.exists().where(ITS_SERVER, servers.c.operation_id == operations.c.id)
 )
@@ -183,15 +184,44 @@ def confirm(
     lease_seconds: float,
 ) -> bool:
     """Renew the owner's lease; return False when another process has taken it, or at its end."""
-    renewed = connection.execute(
-        operations.update()
-        .where(
-            operations.c.id == operation_id,
-            operations.c.lease_owner == owner,
-            operations.c.attempt == attempt,
-            operations.c.state.in_(OPEN_STATES),
+    return _confirm(connection, operation_id, attempt, owner, lease_seconds)
+
+
+def may_run(
+    connection: sa.Connection, working: Sequence[Working], owner: str, lease_seconds: float
+) -> list[Working]:
+    """Record that the VMs of these attempts may run from now on; renew their leases.
+
+    Return those that the owner still holds, and that advance; nothing is recorded of others.
+    """
+    return [
+        one
+        for one in sorted(working, key=lambda one: one.operation_id)
+        if _confirm(
+            connection,
+            *(one.operation_id, one.attempt, owner, lease_seconds),
+            may_run=one.attempt,
         )
-        .values(lease_expires_at=clock.after(lease_seconds))
+    ]
+
+
+def _confirm(
+    connection: sa.Connection,
+    operation_id: int,
+    attempt: int,
+    owner: str,
+    lease_seconds: float,
+    **values: Any,
+) -> bool:
+    renewed = connection.execute(
+        _CONFIRM,
+        {
+            "of": operation_id,
+            "tried": attempt,
+            "owner": owner,
+            "lease_expires_at": clock.after(lease_seconds),
+            **values,
+        },
     )
     return renewed.rowcount == 1
 
@@ -355,15 +385,20 @@ def unwind(
         raise StaleTransition(operation_id=operation.id)
 
 
-def next_attempt(connection: sa.Connection, operation: Operation) -> Operation:
+def next_attempt(
+    connection: sa.Connection, operation: Operation, *, unstarted: bool = False
+) -> Operation:
     """Begin the next attempt, by compare-and-set on the old one. Raises StaleTransition.
 
-    Later reports of the old attempt don't count.
+    Later reports of the old attempt don't count. ``unstarted``: only if its agent was not allowed
+    to start the VM.
     """
+    columns = operations.c
+    old = (columns.id == operation.id) & (columns.attempt == operation.attempt)
+    if unstarted:
+        old &= columns.may_run != operation.attempt
     changed = connection.execute(
-        operations.update()
-        .where(operations.c.id == operation.id, operations.c.attempt == operation.attempt)
-        .values(attempt=operation.attempt + 1)
+        operations.update().where(old).values(attempt=operation.attempt + 1)
     )
     if changed.rowcount != 1:
         raise StaleTransition(operation_id=operation.id)

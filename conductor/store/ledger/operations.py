@@ -160,6 +160,7 @@ def _row(ctxt: RequestContext, new: NewOperation, now: datetime.datetime) -> dic
         "stage": new.stage,
         "message": None,
         "overslept": False,
+        "may_run": 0,
         "started_at": now,
         "updated_at": now,
     }

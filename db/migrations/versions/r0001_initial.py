@@ -474,6 +474,7 @@ def upgrade() -> None:
         sa.Column("stage", sa.String(64), nullable=True),
         sa.Column("message", sa.Text, nullable=True),
         sa.Column("overslept", sa.Boolean, server_default=sa.false(), nullable=False),
+        sa.Column("may_run", sa.Integer, server_default="0", nullable=False),
         sa.Column("started_at", UtcDateTime, nullable=False),
         sa.Column("updated_at", UtcDateTime, nullable=False),
         sa.Column("finished_at", UtcDateTime, nullable=True),

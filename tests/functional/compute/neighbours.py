@@ -26,6 +26,8 @@ class FakeConductor:
         """What agents asked whether they may undo."""
         self.may = True
         """What they are answered."""
+        self.started: list[Working] = []
+        """What agents asked whether they may start its VM; they may, unless ``may`` is False."""
         self.heartbeats: list[Heartbeat] = []
         self.server = rpc.Server(transport, CONDUCTOR_EVENTS_TOPIC, "conductor", [self], workers=2)
 
@@ -42,6 +44,11 @@ class FakeConductor:
     def may_undo(self, ctxt: Any, worker: str, working: Mapping[str, Any]) -> bool:
         self.asked.append(codec.load(Working, working))
         return self.may
+
+    def may_start(self, ctxt: Any, worker: str, working: list[Mapping[str, Any]]) -> list[Working]:
+        asked = [codec.load(Working, one) for one in working]
+        self.started += asked
+        return asked if self.may else []
 
     def vm_states(self, ctxt: Any, **states: Any) -> None:
         """What was seen of VMs: heard, and of no use here."""

@@ -44,7 +44,7 @@ from common.messages.questions import (
     ReadInventory,
     SteerMigration,
 )
-from common.messages.reports import Failure, Outcome, Report
+from common.messages.reports import Failure, Outcome, Report, Working
 from common.messages.scheduling import Alternate, Decision, RequestSpec
 from common.resources import quotas
 from common.resources.aggregates import Ratios
@@ -731,8 +731,16 @@ class World:
 
         self.conductor.store.run(work)
 
-    def silence(self) -> None:
-        """Nobody has heard of any agent for an hour."""
+    def silence(self, *hosts: str) -> None:
+        """No agent of these hosts has sent anything for an hour; none given: of any host."""
+        silent = schema.services.c.host.in_(hosts or self.hosts)
         self.conductor.store.run(
-            lambda c: c.execute(schema.services.update().values(last_seen_at=clock.after(-3600)))
+            lambda c: c.execute(
+                schema.services.update().where(silent).values(last_seen_at=clock.after(-3600))
+            )
         )
+
+    def may_start(self, command: Command, worker: str = "w1") -> bool:
+        """What an agent is answered that is about to start a build's VM."""
+        working = Working(command.operation_id, command.attempt, command.placed.host)
+        return self.conductor.reports.may_start(worker, [working]) == [working]

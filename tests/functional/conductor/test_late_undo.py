@@ -21,6 +21,7 @@ from compute import config as compute_config
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.worker.executor import Executor
 from conductor.servers.record.reset_state import reset_state
+from conductor.sync.reports import Reports
 from db import schema
 from tests.fixtures.null.driver import NullHypervisor
 from tests.fixtures.null.machine import NullMachine
@@ -54,6 +55,20 @@ class HangingHypervisor(NullHypervisor):
         return made
 
 
+class AskedLedger:
+    """A worker's way to the conductor's ledger; keeps what may be undone was asked of."""
+
+    def __init__(self, reports: Reports, worker: str, asked: list[Working]) -> None:
+        self._reports, self._worker, self._asked = reports, worker, asked
+
+    def may_undo(self, working: Working) -> bool:
+        self._asked.append(working)
+        return self._reports.may_undo(self._worker, working)
+
+    def may_start(self, working: Working) -> bool:
+        return bool(self._reports.may_start(self._worker, [working]))
+
+
 class Site:
     """A conductor with the agents of two worker processes."""
 
@@ -71,12 +86,9 @@ class Site:
         """What one process works with."""
         reports = self.world.conductor.reports
 
-        def may_undo(working: Working) -> bool:
-            self.asked.append(working)
-            return reports.may_undo(worker, working)
-
+        ledger = AskedLedger(reports, worker, self.asked)
         carried: Any = {"sim1": hypervisor}
-        return Executor(carried, lambda one: reports.take([one]), 2, 0, may_undo)
+        return Executor(carried, lambda one: reports.take([one]), 2, 0, ledger)
 
     def pass_on(self, executor: Executor) -> Any:
         ctxt = RequestContext(user_id="u", project_id="p")

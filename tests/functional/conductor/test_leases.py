@@ -127,24 +127,6 @@ def test_a_conductor_that_stops_in_order_gives_its_leases_back(world: World) -> 
     world.scheduler.gate.set()
 
 
-def test_a_host_that_is_down_ends_the_build_and_keeps_its_allocation(world: World) -> None:
-    world.conductor.runner.start()
-    (uuid,) = world.create()
-    world.compute.wait_for(1)
-    world.silence()
-    world.make_due()
-    world.until(uuid, "error")
-    assert world.rows(schema.faults)[-1].category == "node_unhealthy"
-    assert world.placement.claims == {uuid: "pve1"}
-    world.beat()
-    world.make_due()
-    destroy = world.compute.wait_for(2)
-    assert isinstance(destroy, Destroy)
-    world.answer(destroy, ok=True, gone=True)
-    world.until_operation("failed")
-    assert world.placement.claims == {}
-
-
 def test_a_delete_overtakes_a_build_that_is_being_scheduled(world: World) -> None:
     world.conductor.runner.start()
     world.scheduler.gate.clear()

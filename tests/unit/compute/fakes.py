@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from common import clock
@@ -53,16 +53,26 @@ def some_facts(**more: Any) -> HostFacts:
     return HostFacts(**(values | more))
 
 
-def yes(_: Working) -> bool:
-    """The ledger still has every attempt."""
-    return True
+class FakeLedger:
+    """Answers what the test says, and keeps what it was asked."""
+
+    def __init__(self, *, undo: bool = True, starts: Iterable[bool | None] = ()) -> None:
+        """``starts`` are the answers whether VMs may be started; yes after those."""
+        self.undo, self._starts = undo, iter(starts)
+        self.asked: list[Working] = []
+
+    def may_undo(self, working: Working) -> bool:
+        return self.undo
+
+    def may_start(self, working: Working) -> bool | None:
+        self.asked.append(working)
+        return next(self._starts, True)
 
 
-def a_job(
-    command: Any = None, may_undo: Callable[[Working], bool] = yes
-) -> tuple[Job, list[Report]]:
+def a_job(command: Any = None, ledger: FakeLedger | None = None) -> tuple[Job, list[Report]]:
     reports: list[Report] = []
-    return Job(command or a_build(), internal(), reports.append, may_undo), reports
+    job = Job(command or a_build(), internal(), reports.append, ledger or FakeLedger())
+    return job, reports
 
 
 class FakeWork:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from common import codec, config, log, rpc
+from common import clock, codec, config, log, rpc
 from common.context import internal
 from common.messages.commands import Command, Destroy, PlugVolume, Power, PowerAction
 from common.messages.facts import ClusterFacts
@@ -26,7 +26,7 @@ from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
 from compute.worker.executor import Executor
 from compute.worker.heartbeat import PUBLISH_ALL_SECONDS, Heartbeats
-from tests.unit.compute.fakes import SERVER, FakeMachine, FakeWork, a_build, some_facts, yes
+from tests.unit.compute.fakes import SERVER, FakeLedger, FakeMachine, FakeWork, a_build, some_facts
 
 
 class FakeHypervisor:
@@ -48,7 +48,8 @@ class Worker:
     def __init__(self, machine: FakeMachine) -> None:
         self.reports: list[Report] = []
         self._news = threading.Condition()
-        self.executor = Executor({"c1": FakeHypervisor(machine)}, self._report, 2, 0, yes)  # type: ignore[dict-item]
+        carried: Any = {"c1": FakeHypervisor(machine)}
+        self.executor = Executor(carried, self._report, 2, 0, FakeLedger())
 
     def _report(self, report: Report) -> None:
         with self._news:
@@ -132,6 +133,28 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
         worker.take(command)
         assert worker.outcomes(count)[-1].ok
     assert machine.calls.count("reboot 0") == 1
+
+
+def test_what_removes_what_a_build_left_ends_that_attempt_only() -> None:
+    """The build goes on at another place, whose agent may be of the same worker."""
+    worker = Worker(FakeMachine())
+    there = a_build().placed
+    head = (2, 1, ResourceType.SERVER, SERVER, there, clock.after(60))
+    worker.take(Destroy(*head, build=1, build_attempt=1))
+    assert worker.outcomes(1)[0].gone
+    worker.take(a_build())
+    late = worker.outcomes(2)[1]
+    assert not late.ok and "was destroyed" in late.failure.message
+    worker.take(a_build(attempt=2, placed=dataclasses.replace(there, vmid=there.vmid + 1)))
+    assert worker.outcomes(3)[2].ok
+
+
+def test_what_a_build_left_is_removed_after_a_delete_of_its_server_as_well() -> None:
+    worker = Worker(FakeMachine())
+    there, end = a_build().placed, clock.after(60)
+    worker.take(Destroy(3, 1, ResourceType.SERVER, SERVER, there, end))
+    worker.take(Destroy(2, 1, ResourceType.SERVER, SERVER, there, end, build=1, build_attempt=1))
+    assert [one.gone for one in worker.outcomes(2)] == [True, True]
 
 
 def a_power(number: int, action: PowerAction, began_at: str) -> Power:

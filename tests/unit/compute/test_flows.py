@@ -15,7 +15,7 @@ from compute.commands.build import build
 from compute.commands.destroy import destroy
 from compute.commands.power import power
 from compute.hypervisor.port import Abandoned, HypervisorError, Removal
-from tests.unit.compute.fakes import SERVER, FakeMachine, a_build, a_job
+from tests.unit.compute.fakes import SERVER, FakeLedger, FakeMachine, a_build, a_job
 
 HEAD = (
     2,
@@ -37,6 +37,23 @@ def test_a_build_runs_its_steps_in_order() -> None:
     assert machine.calls == ["check_host", "ensure_image", "create", "resize_disk", "start"]
     # The end of one step and the start of the next travel together.
     assert [len(report.steps) for report in reports] == [1, 2, 2, 2, 2, 2]
+
+
+def test_a_build_that_has_gone_to_another_host_starts_nothing_and_undoes_nothing() -> None:
+    job, reports = a_job(ledger=FakeLedger(starts=[False]))
+    machine = FakeMachine()
+    with pytest.raises(Abandoned):
+        build(job, machine, a_build())
+    assert machine.calls == ["check_host", "ensure_image", "create", "resize_disk"]
+    assert all(report.outcome is None for report in reports)
+
+
+def test_a_start_waits_for_a_conductor_that_answers() -> None:
+    ledger = FakeLedger(starts=[None, None])
+    job, _ = a_job(ledger=ledger)
+    machine = FakeMachine()
+    assert build(job, machine, a_build()).ok
+    assert (len(ledger.asked), machine.calls[-1]) == (3, "start")
 
 
 @pytest.mark.parametrize(

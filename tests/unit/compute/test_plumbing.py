@@ -24,14 +24,14 @@ from compute.worker.publisher import MANY, Publisher
 from compute.worker.reporter import merged, sendable
 from compute.worker.workpool import WorkPool
 from placement.messages import Provider
-from tests.unit.compute.fakes import a_build, some_facts, yes
+from tests.unit.compute.fakes import FakeLedger, a_build, some_facts
 
 NOW = clock.utcnow()
 CLUSTER = ClusterFacts("c1", "9.2", True)
 
 
 def job_of(command: Any) -> Job:
-    return Job(command, internal(), lambda report: None, yes)
+    return Job(command, internal(), lambda report: None, FakeLedger())
 
 
 def a_destroy(operation_id: int) -> Destroy:

@@ -1,0 +1,67 @@
+"""Asks the conductors' ledger whether jobs may go on, where going on can't be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from common.context import internal
+from common.errors import MicronovaError
+from common.log import logger
+from common.messages.reports import Working
+from common.rpc import events
+from common.rpc.events import ConductorEvents
+from common.rpc.gathering import Combining
+
+if TYPE_CHECKING:
+    from common.rpc.messaging import oslo_messaging
+
+LOG = logger(__name__)
+
+#: starts of VMs that one call asks for
+MOST_TOGETHER = 100
+
+
+class Permission:
+    """Implements ``commands.job.Ledger``; threads may share it."""
+
+    def __init__(self, transport: oslo_messaging.Transport, worker: str) -> None:
+        # What is asked of a conductor that stands still may be asked of another one.
+        self._conductor, self._worker = events.to_conductor(transport, repeats=True), worker
+        self._starts = Combining[Working, bool](self._ask_together, MOST_TOGETHER)
+
+    def may_undo(self, working: Working) -> bool:
+        """Return whether a conductor confirms that this worker still has the operation's lease.
+
+        False if none answers: the worker that takes the operation over undoes or finishes it.
+        """
+        try:
+            return self._conductor.call(
+                internal(), ConductorEvents.may_undo, worker=self._worker, working=working
+            )
+        except MicronovaError as error:
+            LOG.warning(
+                "Operation %d is not undone: no conductor answered: %s",
+                *(working.operation_id, error.message),
+            )
+            return False
+
+    def may_start(self, working: Working) -> bool | None:
+        """Return whether a conductor has written that the VM may run; None if none answers.
+
+        What several jobs ask at once is one call.
+        """
+        try:
+            return self._starts.do(working)
+        except MicronovaError as error:
+            LOG.warning(
+                "The VM of operation %d is not started yet: no conductor answered: %s",
+                *(working.operation_id, error.message),
+            )
+            return None
+
+    def _ask_together(self, working: Sequence[Working]) -> list[bool]:
+        may = self._conductor.call(
+            internal(), ConductorEvents.may_start, worker=self._worker, working=list(working)
+        )
+        return [one in may for one in working]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from common import clock, rpc
+from common import rpc
 from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.questions import Question, Reachable
+from common.messages.tenures import worker_of
 from common.messages.topics import COMPUTE_TOPIC
 from common.resources.aggregates import Ratios
 from common.rpc import events, signatures
@@ -25,30 +25,31 @@ Answer = TypeVar("Answer")
 
 
 class ComputeClient:
-    """Sends commands to the worker that carries a host's agent, which reports, and asks agents."""
+    """Sends commands to the worker that carries a host's agent, which reports, and asks agents.
+
+    A worker is named with its tenure: in another one it takes no notice of a command.
+    """
 
     def __init__(
         self,
         transport: oslo_messaging.Transport,
-        now: Callable[[], datetime.datetime] = clock.utcnow,
         cloud: Callable[[], str] = str,
         epoch: Callable[[int], int] = int,
     ) -> None:
         """``cloud`` returns the ID of the cloud that sends commands, ``epoch`` that of an
         operation by its ID.
         """
-        self._now, self._cloud, self._epoch = now, cloud, epoch
-        self._last_sent: dict[str, datetime.datetime] = {}
+        self._cloud, self._epoch = cloud, epoch
         self._workers: TypedClient[WorkerRpc] = TypedClient(rpc.Client(transport, COMPUTE_TOPIC))
         self._everyone = events.to_workers(transport)
 
     def execute(self, ctxt: RequestContext, worker: str, command: Command) -> None:
         """Send a worker a command; its class says what it does. May be sent twice."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.execute, command=self._sent(worker, command))
+        self._of(worker).cast(ctxt, WorkerRpc.execute, command=self._sent(worker, command))
 
     def ask(self, ctxt: RequestContext, at: Reachable, question: Question[Answer]) -> Answer:
         """Return what the worker's agent of a cluster answers. Raises as ``Question`` says."""
-        answer = self._workers.to(at.worker, question.seconds).call(
+        answer = self._of(at.worker, question.seconds).call(
             ctxt, WorkerRpc.ask, cluster=at.cluster, question=question
         )
         found: Answer = signatures.load(question.answer(), answer)
@@ -58,20 +59,13 @@ class ComputeClient:
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
         """Remove a group from the cluster (best effort; the audit finds what remains)."""
-        self._workers.to(worker).cast(
+        self._of(worker).cast(
             ctxt, WorkerRpc.remove_group_rules, cluster=cluster, cloud=cloud, group=group
         )
 
-    def on_heartbeat(self, worker: str, sent_at: datetime.datetime) -> None:
-        """Record when a worker sent a heartbeat: later commands get later timestamps.
-
-        So a clock behind the worker's doesn't make commands look older than they are.
-        """
-        self._last_sent[worker] = sent_at
-
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
         """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
-        self._workers.to(worker).cast(ctxt, WorkerRpc.introduce)
+        self._of(worker).cast(ctxt, WorkerRpc.introduce)
 
     def announce(self, ctxt: RequestContext) -> None:
         """Ask every worker to publish everything, for a service that has just started."""
@@ -81,9 +75,10 @@ class ComputeClient:
         """Send every worker the allocation ratios of aggregates."""
         self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
+    def _of(self, worker: str, seconds: float | None = None) -> TypedClient[WorkerRpc]:
+        """Return a client of a worker, whatever its tenure."""
+        return self._workers.to(worker_of(worker), seconds)
+
     def _sent(self, worker: str, command: Command) -> Command:
-        # Workers ignore commands sent before their process began, by their own clock.
-        now = self._now()
-        sent_at = max(now, self._last_sent.get(worker, now))
         cloud, epoch = command.cloud or self._cloud(), self._epoch(command.operation_id)
-        return dataclasses.replace(command, sent_at=sent_at, cloud=cloud, epoch=epoch)
+        return dataclasses.replace(command, worker=worker, cloud=cloud, epoch=epoch)

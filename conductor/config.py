@@ -176,6 +176,14 @@ OPTIONS = [
         "before a host is kept for it.",
     ),
     cfg.IntOpt(
+        "agent_lease_seconds",
+        default=30,
+        min=4,
+        help="Seconds after which another worker with the same clusters takes over the agents of "
+        "a worker that is silent. It asks every sixth part of that. Must be shorter than "
+        "host_down_seconds, so that no host counts as down meanwhile.",
+    ),
+    cfg.IntOpt(
         "host_down_seconds",
         default=60,
         min=10,

@@ -7,7 +7,12 @@ ignored, missing ones take their default.
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
 from common import codec
 from common.codec import Member
 from common.messages.commands import Command, MakeVolume, VmParts
@@ -17,10 +22,6 @@ from common.resources.bulk_migrations import Move, Steering
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
 from conductor.rpc.servers.servers import BuildRequest, FirstBoot
-from dataclasses import dataclass, field
-from typing import Any, Self
-import dataclasses
-import datetime
 
 
 @dataclass(frozen=True)

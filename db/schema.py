@@ -855,6 +855,27 @@ leases = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
 
+# The agents' workers, and which process each is now.
+agents = sa.Table(
+    "agents",
+    metadata,
+    sa.Column("worker", _NAME, primary_key=True),
+    sa.Column("tenure", sa.BigInteger, nullable=False),
+    sa.Column("process", _NAME, nullable=False),
+    sa.Column("machine", _NAME, nullable=False),
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)
+
+# Who carries the agents of which hosts; see conductor.store.hosts.agent_leases.
+agent_leases = sa.Table(
+    "agent_leases",
+    metadata,
+    sa.Column("unit", sa.String(255), primary_key=True),
+    sa.Column("cluster", _NAME, nullable=False),
+    sa.Column("worker", _NAME, nullable=False),  # with its tenure
+    sa.Column("expires_at", UtcDateTime, nullable=False),
+)
+
 # What is to be sent to the notification bus, in order; rows are deleted once they are sent.
 notification_outbox = sa.Table(
     "notification_outbox",

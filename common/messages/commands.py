@@ -178,8 +178,8 @@ class Command(Tagged, Generic[O_co]):
     placed: Placed = _NOWHERE
     deadline: datetime.datetime = _NEVER
     """When the agent must give up and report so."""
-    sent_at: datetime.datetime | None = field(default=None, kw_only=True)
-    """When this message was sent."""
+    worker: str = field(default="", kw_only=True)
+    """Whom it is sent to: a worker, with the tenure in which it carries the host's agent."""
     cloud: str = field(default="", kw_only=True)
     """The cloud that sends it: its ID is in all that is made, and must be in what is changed."""
     epoch: int = field(default=0, kw_only=True)

@@ -322,6 +322,7 @@ class Heartbeat:
     """
 
     worker: str
+    """With its tenure."""
     sent_at: datetime.datetime
     hosts: tuple[str, ...]
     """Hosts whose agents live in this worker; one with many names them in several messages."""
@@ -330,8 +331,6 @@ class Heartbeat:
     clusters: tuple[ClusterFacts, ...] = ()
     working: tuple[Working, ...] = ()
     version: str = ""
-    up_seconds: float | None = None
-    """How long the worker has run: it doesn't know what was begun before."""
     published: bool = False
     """The worker publishes these facts to placement in any case; nobody needs to ask for it."""
     left: tuple[str, ...] = ()

@@ -220,6 +220,8 @@ class Report:
     host: str
     steps: tuple[Step, ...] = ()
     outcome: Member[Outcome] | None = None
+    worker: str = ""
+    """The worker that reports, with the tenure in which it got the command."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import socket
+from pathlib import Path
 
 from oslo_config import cfg
 
@@ -36,9 +37,10 @@ def hold(kind: str, cloud: str, configured: str | None) -> str:
     """Do as ``of``; ``cloud`` distinguishes clouds on one machine."""
     if configured:
         if not _hold(f"{kind} {configured} {cloud}"):
+            option = "worker" if kind == WORKER else "name"
             raise ConfigurationError(
                 f"Another {kind} of this machine has the name {configured}. Each needs a "
-                f"[{kind}] name of its own."
+                f"[{kind}] {option} of its own."
             )
         return configured
     host = socket.gethostname()
@@ -47,6 +49,32 @@ def hold(kind: str, cloud: str, configured: str | None) -> str:
         if _hold(f"{kind} {name} {cloud}"):
             return name
     raise AssertionError("not reached")
+
+
+#: the kind of the names of agents' workers, which are configured
+WORKER = "compute"
+
+
+def hold_worker(conf: cfg.ConfigOpts, name: str) -> None:
+    """Hold the name of an agents' worker. Raises ConfigurationError if another process of this
+    machine has it."""
+    bus = str(conf.transport_url)
+    if not bus.startswith(_OF_ONE_PROCESS):
+        hold(WORKER, bus, name)
+
+
+def machine(conf: cfg.ConfigOpts) -> str:
+    """Return what identifies this machine since its start, and its network, to other processes.
+
+    Of the processes of one value, no two hold a name at the same time; empty: it isn't known.
+    """
+    if str(conf.transport_url).startswith(_OF_ONE_PROCESS):
+        return _OF_ONE_PROCESS
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/net').readlink()}"
+    except OSError:
+        return ""
 
 
 def _hold(text: str) -> bool:

@@ -12,6 +12,7 @@ from common import rpc
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
+from common.messages.tenures import Claim, Granted
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_EVENTS_TOPIC, HOST_FACTS_TOPIC
 from common.resources.aggregates import AllAggregates, Ratios
 from common.rpc.signatures import Unreadable
@@ -34,6 +35,12 @@ class ConductorEvents(Protocol):
         self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
     ) -> None:
         """Report steps and outcomes of operations."""
+
+    def claim_agents(self, ctxt: RequestContext, claim: Claim) -> Granted:
+        """Claim the agents of hosts for a worker, or keep them. A call."""
+
+    def release_agents(self, ctxt: RequestContext, worker: str) -> None:
+        """Give up all that a worker, by its address, carries: it has stopped in order."""
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
         """Ask whether a worker still has this attempt, so that it may undo it. A call."""
@@ -80,10 +87,12 @@ class WorkerEvents(Protocol):
 
 
 def to_conductor(
-    transport: oslo_messaging.Transport, *, repeats: bool = False
+    transport: oslo_messaging.Transport, *, repeats: bool = False, seconds: float | None = None
 ) -> TypedClient[ConductorEvents]:
-    """Return a client of any one conductor; ``repeats``: as ``TypedClient`` says."""
-    return TypedClient(rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC), repeats=repeats)
+    """Return a client of any one conductor, whose calls wait for so long; ``repeats``: as
+    ``TypedClient`` says."""
+    client = rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC)
+    return TypedClient(client, repeats=repeats, timeout_seconds=seconds)
 
 
 def to_schedulers(transport: oslo_messaging.Transport) -> TypedClient[HostEvents]:

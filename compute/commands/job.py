@@ -18,15 +18,23 @@ from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
 
 #: an unwinding gets at least this long, even after the deadline
 UNWIND_SECONDS = 180
+#: pause until a conductor is asked again that did not answer
+ASK_AGAIN_SECONDS = 0.5
 
 
 class Ledger(Protocol):
-    """What the conductors' ledger says of a job's attempt."""
+    """What the conductors' ledger says of a worker, with its tenure, and of a job's attempt."""
 
-    def may_undo(self, working: Working) -> bool:
-        """Return whether it still holds the attempt as this worker's; False if nobody answers."""
+    def accepts(self, worker: str) -> bool:
+        """Return whether a command to this address is this worker's to carry out."""
 
-    def may_start(self, working: Working) -> bool | None:
+    def is_over(self, worker: str) -> bool:
+        """Return whether the tenure has ended: another worker, or process, goes on."""
+
+    def may_undo(self, worker: str, working: Working) -> bool:
+        """Return whether it still holds the attempt as the worker's; False if nobody answers."""
+
+    def may_start(self, worker: str, working: Working) -> bool | None:
         """Return the same, once it is written that the VM may run; None if nobody answers."""
 
 
@@ -124,7 +132,7 @@ class Job:
         This thread may have hung, its lease run out, and another worker have taken the operation
         over and carried it out. An undo would then change a server that is in use.
         """
-        if not self._ledger.may_undo(self.working()):
+        if not self._ledger.may_undo(self._command.worker, self.working()):
             raise Abandoned
 
     def require_may_start(self) -> None:
@@ -133,8 +141,10 @@ class Job:
         A build whose agent was silent goes on at another host, unless this is written. Where no
         conductor answers it is asked again until the deadline.
         """
-        while (may := self._ledger.may_start(self.working())) is None:
+        worker, working = self._command.worker, self.working()
+        while (may := self._ledger.may_start(worker, working)) is None:
             self.check()
+            self.pause(ASK_AGAIN_SECONDS)
         if not may:
             raise Abandoned
 
@@ -154,7 +164,7 @@ class Job:
 
     def check_time(self) -> None:
         """Raise Abandoned or, past the deadline, HypervisorError (task_timeout)."""
-        if self._abandoned:
+        if self._abandoned or self._ledger.is_over(self._command.worker):
             raise Abandoned
         if clock.utcnow() >= self._deadline:
             raise HypervisorError(

@@ -99,5 +99,6 @@ class Journal:
                 command.placed.host,
                 steps,
                 outcome,
+                command.worker,
             )
         )

@@ -355,8 +355,15 @@ class Hypervisor(Protocol):
         """The cluster's name, as in ``Placed.cluster``."""
 
     @property
+    def nodes(self) -> Collection[str]:
+        """The nodes whose agents it has; none: those of the whole cluster."""
+
+    @property
     def has_consoles(self) -> bool:
         """Whether its VMs have consoles at all."""
+
+    def guard_writes(self, guard: Callable[[], None]) -> None:
+        """Call this before each write, in its thread; what it raises is passed on."""
 
     def observe(self) -> Observation:
         """Refresh everything in bulk. Raises HypervisorError when nothing answers."""

@@ -120,6 +120,15 @@ class HostFactsCache:
                 self._hosts[facts.host] = replace(facts, online=False, healthy=False, health=why)
             return [self._hosts[facts.host] for facts in mine if facts.healthy]
 
+    def forget(self, cluster: str) -> None:
+        """Drop what is known of a cluster: another worker carries its agents."""
+        with self._lock:
+            for host in [one.host for one in self._hosts.values() if one.cluster == cluster]:
+                for known in (self._hosts, self._published, self._seen):
+                    known.pop(host, None)
+            self._clusters.pop(cluster, None)
+            self._published_clusters.pop(cluster, None)
+
     def _gone(self, cluster: str, seen: set[str]) -> list[HostFacts]:
         gone = [
             replace(facts, online=False, healthy=False, health=LEFT)

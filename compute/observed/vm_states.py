@@ -85,6 +85,11 @@ class VmChanges:
             if name in self._clusters:
                 self._clusters[name].causes.unreachable()
 
+    def forget(self, name: str) -> None:
+        """Drop what is known of a cluster: another worker carries its agents."""
+        with self._lock:
+            self._clusters.pop(name, None)
+
     def publish_all(self) -> None:
         """Publish everything the next time, for a service that has just started."""
         with self._lock:

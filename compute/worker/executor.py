@@ -23,6 +23,7 @@ from common.metrics import table
 from common.release import VERSION
 from compute.commands import COMMANDS, OF_STATE
 from compute.commands.job import Job, Ledger
+from compute.hypervisor.acting import acting_for
 from compute.hypervisor.only_look import only_look
 from compute.hypervisor.port import Abandoned, Hypervisor
 from compute.queues import gathered
@@ -56,10 +57,10 @@ class Executor:
     def accept(self, ctxt: RequestContext, command: Command) -> bool:
         """Accept a command; returns at once. False: it is being worked on already."""
         ctxt.about(command.resource_type, command.resource_id)
-        if self._repeats.is_stale(command):
+        if not self._ledger.accepts(command.worker):
             LOG.info(
-                "Operation %d is ignored: its command was sent before this process started.",
-                command.operation_id,
+                "Operation %d is ignored: its command was sent to worker %s.",
+                *(command.operation_id, command.worker),
             )
             return True
         done_before = self._repeats.is_done(command)
@@ -142,7 +143,8 @@ class Executor:
 
     def _attempt(self, job: Job, command: Command, *, past_locks: bool = False) -> Outcome:
         hypervisor = self._hypervisors[command.placed.cluster]
-        with only_look(job.only_look, past_locks=past_locks):
+        acting = acting_for(job.command.worker)
+        with acting, only_look(job.only_look, past_locks=past_locks):
             return COMMANDS[type(command)](job, hypervisor, command, self._graceful_seconds)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from common import clock, rpc
@@ -53,7 +54,10 @@ class Heartbeats:
         working: Callable[[], tuple[Working, ...]],
         queues: Callable[[], Queues],
         timer: Callable[[], float] = time.monotonic,
+        address: Callable[[], str] | None = None,
     ) -> None:
+        """``address`` returns the worker with its tenure; empty: it carries nothing."""
+        self._address = address or (lambda: worker)
         self._worker, self._seconds = worker, seconds
         self._facts, self._vm_changes = cache, vm_changes
         self._working, self._queues = working, queues
@@ -93,13 +97,16 @@ class Heartbeats:
         with self._one_beat:
             self._beat_at = self._timer()
             loops.done("heartbeat nova-compute", self._seconds)
+            worker = self._address()
+            if not worker:
+                return  # what it consumes shows in its claims
             if self._timer() - self._published_all_at >= PUBLISH_ALL_SECONDS:
                 self._publish_all()
             try:
-                for heartbeat in self._heartbeats(published=published):
+                for heartbeat in self._heartbeats(worker, published=published):
                     self._publish(heartbeat)
                 for states in self._vm_changes.take(self._timer()):
-                    self._publish_vms(states)
+                    self._publish_vms(replace(states, worker=worker))
             except Exception:
                 self._publish_all()
                 raise
@@ -131,7 +138,12 @@ class Heartbeats:
     def _publish_vms(self, states: VmStates) -> None:
         self._conductor.cast(internal(), ConductorEvents.vm_states, seen=states)
 
-    def _heartbeats(self, *, published: bool) -> Iterator[Heartbeat]:
+    def begin_anew(self) -> None:
+        """Publish everything, to placement too, with the next heartbeats: a tenure begins."""
+        self._known = frozenset()
+        self._publish_all()
+
+    def _heartbeats(self, worker: str, *, published: bool) -> Iterator[Heartbeat]:
         facts, clusters = self._facts.take()
         reported = {one.host for one in facts}
         hosts = self._facts.names()
@@ -147,14 +159,13 @@ class Heartbeats:
             changed = tuple(one.host for one in part if one.host in own)
             named = changed + quiet if first else changed
             yield Heartbeat(
-                worker=self._worker,
+                worker=worker,
                 sent_at=clock.utcnow(),
                 hosts=named,
                 facts=part,
                 clusters=clusters if first else (),
                 working=self._working() if first else (),
                 version=VERSION,
-                up_seconds=self._timer() - self._began_at,
                 published=published,
                 left=tuple(host for host in named if host in left),
                 queues=queues.of(named),

@@ -12,6 +12,7 @@ from common.messages.reports import Working
 from common.rpc import events
 from common.rpc.events import ConductorEvents
 from common.rpc.gathering import Combining
+from compute.worker.tenure import Tenure
 
 if TYPE_CHECKING:
     from common.rpc.messaging import oslo_messaging
@@ -25,19 +26,28 @@ MOST_TOGETHER = 100
 class Permission:
     """Implements ``commands.job.Ledger``; threads may share it."""
 
-    def __init__(self, transport: oslo_messaging.Transport, worker: str) -> None:
+    def __init__(self, transport: oslo_messaging.Transport, tenure: Tenure) -> None:
         # What is asked of a conductor that stands still may be asked of another one.
-        self._conductor, self._worker = events.to_conductor(transport, repeats=True), worker
-        self._starts = Combining[Working, bool](self._ask_together, MOST_TOGETHER)
+        self._conductor = events.to_conductor(transport, repeats=True)
+        self._tenure = tenure
+        self._starts = Combining[tuple[str, Working], bool](self._ask_together, MOST_TOGETHER)
 
-    def may_undo(self, working: Working) -> bool:
-        """Return whether a conductor confirms that this worker still has the operation's lease.
+    def accepts(self, worker: str) -> bool:
+        """Return whether a command to this address is this worker's to carry out."""
+        return self._tenure.accepts(worker)
+
+    def is_over(self, worker: str) -> bool:
+        """Return whether the worker's tenure has ended."""
+        return self._tenure.is_over(worker)
+
+    def may_undo(self, worker: str, working: Working) -> bool:
+        """Return whether a conductor confirms that the worker still has the operation's lease.
 
         False if none answers: the worker that takes the operation over undoes or finishes it.
         """
         try:
             return self._conductor.call(
-                internal(), ConductorEvents.may_undo, worker=self._worker, working=working
+                internal(), ConductorEvents.may_undo, worker=worker, working=working
             )
         except MicronovaError as error:
             LOG.warning(
@@ -46,13 +56,13 @@ class Permission:
             )
             return False
 
-    def may_start(self, working: Working) -> bool | None:
+    def may_start(self, worker: str, working: Working) -> bool | None:
         """Return whether a conductor has written that the VM may run; None if none answers.
 
         What several jobs ask at once is one call.
         """
         try:
-            return self._starts.do(working)
+            return self._starts.do((worker, working), worker)
         except MicronovaError as error:
             LOG.warning(
                 "The VM of operation %d is not started yet: no conductor answered: %s",
@@ -60,8 +70,9 @@ class Permission:
             )
             return None
 
-    def _ask_together(self, working: Sequence[Working]) -> list[bool]:
+    def _ask_together(self, asked: Sequence[tuple[str, Working]]) -> list[bool]:
+        [worker, *_], working = zip(*asked, strict=True)
         may = self._conductor.call(
-            internal(), ConductorEvents.may_start, worker=self._worker, working=list(working)
+            internal(), ConductorEvents.may_start, worker=worker, working=list(working)
         )
         return [one in may for one in working]

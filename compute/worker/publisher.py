@@ -103,6 +103,12 @@ class Publisher:
             self._doubted.update(facts.uuid for facts in doubted)
         self.publish(doubted)
 
+    def forget(self) -> None:
+        """Publish everything anew: others may have published the hosts in between."""
+        with self._changed:
+            self._published.clear()
+            self._pending.clear()
+
     def _loop(self) -> None:
         while self._await_pending():
             failed = self._publish_all()

@@ -5,14 +5,11 @@ from __future__ import annotations
 import collections
 import datetime
 import threading
-import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from common import clock
 from common.failures import Verdict, verdict_of
 from common.messages.commands import (
-    Build,
     Command,
     Copy,
     Destroy,
@@ -61,25 +58,12 @@ class Repeats:
     """Earlier commands of this process; thread-safe."""
 
     def __init__(self) -> None:
-        self._began = time.monotonic()
         self._lock = threading.Lock()
         self._destroyed: collections.OrderedDict[str, int] = collections.OrderedDict()
         self._left: collections.OrderedDict[int, int] = collections.OrderedDict()
         self._powered: collections.OrderedDict[str, _Begun] = collections.OrderedDict()
         self._outcomes: collections.OrderedDict[_Key, Outcome] = collections.OrderedDict()
         self._done: collections.OrderedDict[_Key, None] = collections.OrderedDict()
-
-    def is_stale(self, command: Command) -> bool:
-        """Return whether it may repeat what was done, and undone since, before this process began.
-
-        It is not answered: the first heartbeat ends the leases of an earlier process, and commands
-        that are still needed come again. A Destroy is harmless, as is a command without lease.
-        """
-        if command.sent_at is None or not isinstance(command, (Build, Copy, Power, *_ONCE)):
-            return False
-        # By the clock as it is known now: it may have been wrong when the process began.
-        began_at = clock.after(self._began - time.monotonic())
-        return command.sent_at < began_at
 
     def is_overtaken(self, command: Command) -> bool:
         """Return whether a later Destroy of the server was accepted, which this must not undo, or

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from oslo_config import cfg
 
 from common import context, rpc
 from common.log import logger
+from common.messages import tenures
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
 from common.messages.reports import Outcome
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
+from common.process import names
 from common.process.health import Health
 from common.resources.aggregates import Ratios
 from common.rpc import events
@@ -26,6 +29,7 @@ from compute.observed.host_metrics import HostMetrics
 from compute.observed.observe import Observer
 from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
+from compute.worker import tenure
 from compute.worker.batching import Coalesced
 from compute.worker.executor import Executor
 from compute.worker.heartbeat import Heartbeats
@@ -33,6 +37,7 @@ from compute.worker.manager import EventEndpoint, Manager
 from compute.worker.permission import Permission
 from compute.worker.publisher import Placement, Publisher
 from compute.worker.reporter import Reporter
+from compute.worker.tenure import Tenure
 
 if TYPE_CHECKING:
     from common.rpc.messaging import oslo_messaging
@@ -72,7 +77,7 @@ class ComputeService:
         placement: Placement | None,
         rounds: Rounds | None = None,
     ) -> None:
-        options = conf.compute
+        self._conf, options = conf, conf.compute
         self._rounds = rounds
         self.worker: str = options.worker
         self._hypervisors = {one.cluster: one for one in hypervisors}
@@ -82,12 +87,22 @@ class ComputeService:
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
         self._logs = ConsoleLogs(conf, self._hypervisors, self.worker)
+        self._vm_changes = vm_changes
+        self._tenure = Tenure(
+            transport,
+            self.worker,
+            [tenures.unit(one.cluster, one.nodes) for one in hypervisors],
+            lambda: self._heartbeats.consumes(),  # noqa: PLW0108 - made below
+            self._carry,
+        )
+        for one in hypervisors:
+            one.guard_writes(tenure.guard(self._tenure, one.cluster))
         self._executor = Executor(
             self._hypervisors,
             self._reporter.report,
             options.threads,
             options.shutdown_seconds,
-            Permission(transport, self.worker),
+            Permission(transport, self._tenure),
             self._after,
         )
         self._heartbeats = Heartbeats(
@@ -98,6 +113,7 @@ class ComputeService:
             vm_changes,
             self._executor.working,
             self._executor.queues,
+            address=lambda: self._tenure.worker,
         )
         self._conductor = events.to_conductor(transport)
         self._consoles = Consoles(conf, self._logs)
@@ -114,42 +130,51 @@ class ComputeService:
             rpc.Server(transport, COMPUTE_TOPIC, self.worker, [manager]),
             rpc.Server(transport, ANNOUNCE_TOPIC, self.worker, [listener], workers=2),
         ]
-        self._observers = [
-            Observer(
-                *(one, self._facts, vm_changes, options.observe_seconds, self._news),
-                self._looked,
-            )
-            for one in hypervisors
-        ]
+        self._observe_seconds = options.observe_seconds
+        self._observers: dict[str, Observer] = {}
+
+    @property
+    def address(self) -> str:
+        """The worker with its tenure, as commands name it; empty: it carries nothing."""
+        return self._tenure.worker
 
     @property
     def health(self) -> Health:
-        """It lives if it consumes its ticks; it needs the bus and all its clusters."""
-        clusters = {f"cluster {one.cluster}": one.answers for one in self._observers}
+        """It lives if it consumes its ticks; it needs the bus and all clusters that it carries."""
+        clusters = {
+            f"cluster {name}": functools.partial(self._answers, name) for name in self._hypervisors
+        }
         alive = {"messages": self._heartbeats.consumes}
         return Health(alive, {"bus": self._heartbeats.hears, **clusters})
 
     def start(self) -> None:
-        """Start; returns at once. The first facts are sent after the first refresh."""
+        """Start; returns at once. The first facts are sent after the first refresh.
+
+        Raises ConfigurationError if another worker of this machine has its name.
+        """
+        names.hold_worker(self._conf, self.worker)
         self._reporter.start()
         if self._publisher is not None:
             self._publisher.start()
         for server in self._servers:
             server.start()
-        for observer in self._observers:
-            observer.start()
         self._heartbeats.start()
+        self._tenure.start()
         if self._rounds is not None:
             self._rounds.start()
         self._conductor.cast(context.internal(), ConductorEvents.publish_aggregates)
-        LOG.info("Worker %s carries %s.", self.worker, ", ".join(sorted(self._hypervisors)))
+        LOG.info("Worker %s may carry %s.", self.worker, ", ".join(sorted(self._hypervisors)))
 
     def stop(self) -> None:
-        """Take no more messages, stop operations without unwinding, send what is queued."""
+        """Take no more messages, stop operations without unwinding, send what is queued.
+
+        Then another worker may carry on.
+        """
         self._heartbeats.stop()
         if self._rounds is not None:
             self._rounds.stop()
-        for observer in self._observers:
+        observers = list(self._observers.values())
+        for observer in observers:
             observer.stop()
         stopping = [threading.Thread(target=server.stop) for server in self._servers]
         for thread in stopping:
@@ -163,12 +188,46 @@ class ComputeService:
         self._reporter.stop()
         if self._publisher is not None:
             self._publisher.stop()
-        for observer in self._observers:
+        for observer in observers:
             observer.join(1)
+        self._tenure.stop()
+        self._tenure.release()
+        names.release(self._conf, names.WORKER, self.worker)
         if self._rounds is not None:
             self._rounds.join(1)
         for hypervisor in self._hypervisors.values():
             hypervisor.close()
+
+    def _answers(self, cluster: str) -> bool:
+        """Return whether a cluster answers; another worker may carry its agents."""
+        observer = self._observers.get(cluster)
+        return observer is None or observer.answers()
+
+    def _carry(self, gained: Collection[str], lost: Collection[str]) -> None:
+        """Observe the clusters whose agents it carries now, and no others."""
+        for cluster in lost:
+            observer = self._observers.pop(cluster, None)
+            if observer is not None:
+                observer.stop()
+            self._facts.forget(cluster)
+            self._vm_changes.forget(cluster)
+        if lost:
+            LOG.warning("This worker carries %s no longer.", ", ".join(sorted(lost)))
+        if not gained:
+            return
+        LOG.info("Worker %s carries %s.", self._tenure.worker, ", ".join(sorted(gained)))
+        if self._publisher is not None:
+            self._publisher.forget()
+        self._heartbeats.begin_anew()
+        for cluster in gained:
+            self._observers[cluster] = self._observer(self._hypervisors[cluster])
+            self._observers[cluster].start()
+
+    def _observer(self, hypervisor: Hypervisor) -> Observer:
+        return Observer(
+            *(hypervisor, self._facts, self._vm_changes, self._observe_seconds, self._news),
+            self._looked,
+        )
 
     def _introduce(self) -> None:
         """Publish all hosts. A conductor without records asks for it at each of many messages."""
@@ -186,9 +245,9 @@ class ComputeService:
         made of it."""
         self._logs.after(command, outcome)
         if isinstance(command, (StoreImage, MakeVnet)) and outcome.ok:
-            for observer in self._observers:
-                if observer.cluster == command.placed.cluster:
-                    observer.look_safely()
+            observer = self._observers.get(command.placed.cluster)
+            if observer is not None:
+                observer.look_safely()
 
     def _looked(self, cluster: str) -> None:
         if self._rounds is not None:

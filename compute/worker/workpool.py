@@ -124,6 +124,8 @@ class WorkPool:
 def _same(one: Command, other: Command) -> bool:
     """Return whether it is the same command, repeated.
 
-    The undo of a running command is not: it queues behind it and reports its own outcome.
+    The undo of a running command is not: it queues behind it and reports its own outcome. Nor is
+    what was begun in a tenure that has ended: it ends where it stands.
     """
-    return one.operation_id == other.operation_id and asked(one) == asked(other)
+    same = one.operation_id == other.operation_id and one.worker == other.worker
+    return same and asked(one) == asked(other)

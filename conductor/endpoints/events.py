@@ -9,11 +9,12 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.reports import Report, Working
+from common.messages.tenures import Claim, Granted
 from common.rpc import senders
 from common.rpc.signatures import Unreadable
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
-from conductor.store.hosts import registry
+from conductor.store.hosts import agent_leases, registry
 from conductor.sync.reporters import Reporters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
@@ -34,6 +35,14 @@ class EventEndpoint:
     def alive(self, ctxt: RequestContext, binary: str, host: str, version: str = "") -> None:
         """Record a conductor's or scheduler's sign of life."""
         self._store.run(lambda c: registry.seen(c, binary, [host], worker=host, version=version))
+
+    def claim_agents(self, ctxt: RequestContext, claim: Claim) -> Granted:
+        """Take or renew a worker's leases, and have what a former worker had carried on."""
+        return self._reports.claim(claim)
+
+    def release_agents(self, ctxt: RequestContext, worker: str) -> None:
+        """End a worker's leases."""
+        self._store.run(lambda c: agent_leases.release(c, worker))
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
         """Take over a worker's hosts, and renew the leases of its operations."""
@@ -68,10 +77,13 @@ class EventEndpoint:
         return clock.seconds()
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
-        """Compare VMs with the record."""
+        """Compare VMs with the record, unless another worker has taken the cluster over."""
         senders.check_worker(ctxt.sender, seen.worker)
         self._reporters.check_cluster(ctxt.sender, seen.cluster)
-        self._vm_sync.take(seen)
+        with self._store.read() as connection:
+            current = agent_leases.is_current(connection, seen.worker)
+        if current:
+            self._vm_sync.take(seen)
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:
         """Publish the aggregates to schedulers and workers."""

@@ -10,6 +10,7 @@ from common import context
 from common.log import logger
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
+from common.messages.tenures import Claim, Granted, has_tenure
 from common.resources import vnets
 from conductor.cloud import Cloud
 from conductor.engine.batch_close import Ended, Ending
@@ -17,14 +18,14 @@ from conductor.engine.periodic import Periodic
 from conductor.engine.runner import TIDY_SECONDS, Runner
 from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
-from conductor.store.hosts import registry
+from conductor.store.hosts import agent_leases, registry
 from conductor.store.images import image_properties
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.outbox import filter_outbox, placement_outbox
 from conductor.store.records import Operation, Server
 from conductor.store.servers import migrations, step_reports
-from conductor.store.transactions import Transaction
+from conductor.store.transactions import Transaction, after_commit
 from conductor.sync.outcomes import EndReport, Outcomes
 from conductor.volumes.volume_types import VolumeTypes
 
@@ -58,10 +59,17 @@ class Reports:
 
         The steps of a report that ends its operation are stored in the transaction that ends it.
         """
-        wanted = {report.operation_id for report in reports}
+        known: dict[int, tuple[Operation, Server | None]] = {}
+        valid: list[Report] = []
         with self._cloud.store.read() as connection:
-            known = step_reports.operations_of(connection, wanted)
-        valid = [report for report in reports if self._believed(report, known)]
+            for worker, its in _by_worker(reports).items():
+                wanted = {report.operation_id for report in its}
+                found, current = step_reports.operations_of(connection, wanted, worker)
+                known |= found
+                if current or not has_tenure(worker):
+                    valid += [report for report in its if self._believed(report, found)]
+                else:
+                    LOG.info("%d reports of worker %s are late.", len(its), worker)
         ends = self._ends(valid, known)
         others = [report for report in valid if report.operation_id not in ends]
         if others:
@@ -84,11 +92,28 @@ class Reports:
                 found[operation.id] = EndReport(report, ended)
         return found
 
-    def heartbeat(self, heartbeat: Heartbeat) -> None:
-        """Store the hosts of a heartbeat, and renew the leases of the worker's operations."""
-        self._cloud.compute.on_heartbeat(heartbeat.worker, heartbeat.sent_at)
+    def claim(self, claim: Claim) -> Granted:
+        """Take or renew a worker's leases; what another worker had is carried on at once."""
+        seconds = float(self._cloud.conf.conductor.agent_lease_seconds)
 
-        def work(connection: Transaction) -> tuple[bool, frozenset[str]]:
+        def work(connection: Transaction) -> Granted:
+            granted, taken = agent_leases.take(connection, claim, seconds)
+            if taken:
+                after_commit(connection, self._cloud.wake)
+                LOG.info("Worker %s carries %s now.", claim.worker, ", ".join(granted.held))
+            return granted
+
+        return self._cloud.store.run(work)
+
+    def heartbeat(self, heartbeat: Heartbeat) -> None:
+        """Store the hosts of a heartbeat, and renew the leases of the worker's operations.
+
+        That of a worker whose tenure is over is late, and says nothing.
+        """
+
+        def work(connection: Transaction) -> frozenset[str]:
+            if not agent_leases.is_current(connection, heartbeat.worker):
+                return frozenset()
             unknown = registry.take(connection, heartbeat, self._is_project_s)
             if heartbeat.published:
                 # Nobody needs to ask for these; but their providers may go just now.
@@ -103,14 +128,10 @@ class Reports:
             if heartbeat.clusters:
                 image_properties.describe(connection, self._descriptions)
             leases.renew(connection, heartbeat.working, self._cloud.lease_seconds)
-            restarted = leases.end_former(connection, heartbeat, self._cloud.lease_seconds)
-            return restarted, unknown
+            return unknown
 
-        restarted, unknown = self._cloud.store.run(work)
+        unknown = self._cloud.store.run(work)
         self._volume_types.on_facts(heartbeat.facts)
-        if restarted:
-            LOG.info("Worker %s has restarted; its operations are continued.", heartbeat.worker)
-            self._cloud.wake()
         if unknown:
             LOG.info("Asking worker %s about %s.", heartbeat.worker, ", ".join(sorted(unknown)))
             self._cloud.compute.introduce(context.internal(), heartbeat.worker)
@@ -186,3 +207,11 @@ class Reports:
             )
             return False
         return True
+
+
+def _by_worker(reports: Sequence[Report]) -> dict[str, list[Report]]:
+    """Return the reports by who sent them: mostly one worker, in one tenure."""
+    found: dict[str, list[Report]] = collections.defaultdict(list)
+    for report in reports:
+        found[report.worker].append(report)
+    return found

@@ -57,7 +57,7 @@ ADDRESS = {"self", "ctxt", "worker"}
 #: sent by a worker to itself; and where the cluster is named by whom it is sent to
 OWN = {"tick", "ask"}
 #: the client's own, not sent; and as above
-KEPT = {"on_heartbeat", "ask"}
+KEPT = {"ask"}
 
 
 def methods(surface: type) -> dict[str, Any]:

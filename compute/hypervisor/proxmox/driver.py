@@ -78,6 +78,15 @@ class ProxmoxHypervisor:
         return self._settings.name
 
     @property
+    def nodes(self) -> frozenset[str]:
+        """See ``port.Hypervisor``."""
+        return self._settings.hosts
+
+    def guard_writes(self, guard: Callable[[], None]) -> None:
+        """See ``port.Hypervisor``."""
+        self.shared.client.guard = guard
+
+    @property
     def settings(self) -> ClusterSettings:
         """The cluster's settings."""
         return self._settings

@@ -19,10 +19,13 @@ from conductor.store.networks import cluster_vnets, networks
 from conductor.store.outbox import notification_payloads
 from conductor.store.servers import vmids
 from db.reads.hosts import clusters as cluster_reads
+from db.reads.hosts import services as service_reads
 from db.reads.servers import servers as server_reads
 from db.schema import clusters, hosts, images, servers, services
 
 COMPUTE = server_reads.COMPUTE
+#: the binary of rows about agents' workers, beside those of the hosts
+AGENT = service_reads.AGENT
 #: zone of services that are not on a compute host (as in Nova)
 INTERNAL_ZONE = "internal"
 
@@ -146,7 +149,8 @@ def take(
             queues=heartbeat.queues,
         )
     _zones(connection, zones)
-    back = {facts.host for facts in heartbeat.facts if _host(connection, facts)}
+    worker = heartbeat.worker
+    back = {facts.host for facts in heartbeat.facts if _host(connection, facts, worker)}
     bridges = {bridge for facts in heartbeat.facts for bridge in facts.bridges}
     bridges = {bridge for bridge in bridges if not is_project_s(bridge)}
     for bridge in sorted(bridges - _of_clouds(connection, bridges)):
@@ -227,13 +231,13 @@ def _cluster(connection: sa.Connection, facts: ClusterFacts) -> None:
         vmids.set_band(connection, facts.cluster, facts.vmid_low, facts.vmid_high)
 
 
-def _host(connection: sa.Connection, facts: HostFacts) -> bool:
-    """Store a host's facts; return whether it is new."""
+def _host(connection: sa.Connection, facts: HostFacts, worker: str) -> bool:
+    """Store a host's facts, and who carries its agent; return whether it is new."""
     now = clock.utcnow()
     values: dict[str, Any] = {
         "cluster": facts.cluster,
         "node": facts.node,
-        "worker": facts.worker,
+        "worker": worker,
         "facts": codec.loads(codec.dumps(facts)),
         "updated_at": now,
     }
@@ -449,7 +453,7 @@ def delete_replaced(connection: sa.Connection) -> list[str]:
     columns = services.c
     rows = connection.execute(
         sa.select(columns.id, columns.binary, columns.host, columns.created_at, *_SIGNS)
-        .where(columns.binary != COMPUTE, ~columns.disabled, ~columns.forced_down)
+        .where(columns.binary.not_in((COMPUTE, AGENT)), ~columns.disabled, ~columns.forced_down)
         .order_by(columns.created_at, columns.id)
     ).all()
     before = clock.after(-REPLACED_SECONDS)

@@ -22,7 +22,6 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import StaleTransition
 from common.log import logger
-from common.messages.facts import Heartbeat
 from common.messages.reports import Working
 from common.resources.states import OPEN_STATES, OperationState
 from conductor.plans import Plan
@@ -486,27 +485,11 @@ def renew(connection: sa.Connection, working: Sequence[Working], lease_seconds: 
     )
 
 
-def end_former(connection: sa.Connection, heartbeat: Heartbeat, lease_seconds: float) -> bool:
-    """End a worker's leases last renewed before its process began; return whether any.
-
-    The process that held them has ended, and its successor doesn't know them. Commands sent again
-    in between are harmless.
-    """
-    up = heartbeat.up_seconds
-    if up is None or up > lease_seconds:
-        return False
+def end_of_worker(connection: sa.Connection, worker: str) -> None:
+    """End the leases of an agent's worker that does nothing more: what it worked on is due."""
     columns = operations.c
-    ended = connection.execute(
-        operations.update()
-        .where(
-            columns.lease_owner == of_worker(heartbeat.worker),
-            columns.state.in_(OPEN_STATES),
-            columns.id.not_in([item.operation_id for item in heartbeat.working]),
-            columns.lease_expires_at < clock.after(lease_seconds - up),
-        )
-        .values(**unowned(clock.utcnow()))
-    )
-    return ended.rowcount > 0
+    mine = (columns.lease_owner == of_worker(worker)) & columns.state.in_(OPEN_STATES)
+    connection.execute(operations.update().where(mine).values(**unowned(clock.utcnow())))
 
 
 def give_back(connection: sa.Connection, owner: str) -> None:

@@ -10,23 +10,26 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers as store
 from db.resources import ITS_SERVER
-from db.schema import operations, servers
+from db.schema import agent_leases, operations, servers
 
 # Built once: every batch of reports executes it.
+_IS_CURRENT = sa.exists().where(agent_leases.c.worker == sa.bindparam("worker"))
 _KNOWN = (
-    sa.select(*ledger.FIELDS, *store.BESIDE)
+    sa.select(*ledger.FIELDS, *store.BESIDE, _IS_CURRENT.label("is_current"))
     .select_from(operations.outerjoin(servers, ITS_SERVER))
     .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
 
 
 def operations_of(
-    connection: sa.Connection, ids: Collection[int]
-) -> dict[int, tuple[Operation, Server | None]]:
-    """Return operations with the server that each is about, by one query.
+    connection: sa.Connection, ids: Collection[int], worker: str
+) -> tuple[dict[int, tuple[Operation, Server | None]], bool]:
+    """Return operations with the server that each is about, and whether a worker, by its address,
+    carries agents in the tenure that it names. One query.
 
     Those that this release can't read are not among them.
     """
-    rows = connection.execute(_KNOWN, {"ids": sorted(ids)}).all()
+    rows = connection.execute(_KNOWN, {"ids": sorted(ids), "worker": worker}).all()
     found = {one.id: one for one in ledger.readable(rows)[0]}
-    return {row.id: (found[row.id], store.beside(row._mapping)) for row in rows if row.id in found}
+    its = {row.id: (found[row.id], store.beside(row._mapping)) for row in rows if row.id in found}
+    return its, any(row.is_current for row in rows)

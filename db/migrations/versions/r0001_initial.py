@@ -31,6 +31,23 @@ def upgrade() -> None:
     )
     op.create_index("ix_address_groups_project_id", "address_groups", ["project_id"])
     op.create_table(
+        "agent_leases",
+        sa.Column("unit", sa.String(255), nullable=False),
+        sa.Column("cluster", sa.String(255), nullable=False),
+        sa.Column("worker", sa.String(255), nullable=False),
+        sa.Column("expires_at", UtcDateTime, nullable=False),
+        sa.PrimaryKeyConstraint("unit", name="pk_agent_leases"),
+    )
+    op.create_table(
+        "agents",
+        sa.Column("worker", sa.String(255), nullable=False),
+        sa.Column("tenure", sa.BigInteger, nullable=False),
+        sa.Column("process", sa.String(255), nullable=False),
+        sa.Column("machine", sa.String(255), nullable=False),
+        sa.Column("expires_at", UtcDateTime, nullable=False),
+        sa.PrimaryKeyConstraint("worker", name="pk_agents"),
+    )
+    op.create_table(
         "aggregate_hosts",
         sa.Column("aggregate_id", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("host", sa.String(255), nullable=False),

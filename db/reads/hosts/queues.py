@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from common import codec
 from common.errors import Invalid
 from common.messages.queues import Queue
+from common.messages.tenures import worker_of
 from db import schema
 from db.reads import keyset
 from db.reads.hosts import node_health
@@ -79,7 +80,7 @@ def list_queues(
         raise Invalid(f"marker [{marker}] not found") from error
     return [
         HostQueues(
-            *(row.uuid, row.host, row.worker, row.last_seen_at, _queues(row.queues)),
+            *(row.uuid, row.host, worker_of(row.worker), row.last_seen_at, _queues(row.queues)),
             *(row.forced_down, row.reached, row.trouble),
         )
         for row in rows

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
+from common import clock
+from common.messages.tenures import worker_of
 from db import schema
 from db.reads.hosts import node_health
 from db.reads.servers.servers import COMPUTE
 from db.records import columns
 
 _T = schema.services.c
+#: the binary of the rows of agents' workers, beside those of the hosts
+AGENT = "micronova-agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,8 @@ class Service:
     reached: bool = True
     """Whether the agent reaches its node; true for services without one."""
     trouble: str | None = None
-    """Why the node can't be used, as its agent says; None: it can."""
+    """Why the node can't be used, as its agent says; None: it can. Of an agents' worker, which
+    clusters it carries."""
 
 
 #: an aggregate's zone takes precedence over the host's own
@@ -62,7 +68,7 @@ def list_services(
         query = query.where(_T.host == host)
     if binary:
         query = query.where(_T.binary == binary)
-    return [Service(*row) for row in connection.execute(query)]
+    return _with_roles(connection, [Service(*row) for row in connection.execute(query)])
 
 
 def find(connection: sa.Connection, uuid: str) -> Service | None:
@@ -78,7 +84,26 @@ def find_by_id(connection: sa.Connection, number: int) -> Service | None:
 def _one(connection: sa.Connection, which: sa.ColumnElement[bool]) -> Service | None:
     query = sa.select(*_COLUMNS).select_from(node_health.SERVICES).where(which)
     row = connection.execute(query).first()
-    return None if row is None else Service(*row)
+    return None if row is None else _with_roles(connection, [Service(*row)])[0]
+
+
+def _with_roles(connection: sa.Connection, found: list[Service]) -> list[Service]:
+    """Have agents' workers say whether they are active, by one query if there are any."""
+    if not any(one.binary == AGENT for one in found):
+        return found
+    held = collections.defaultdict(set)
+    leases = schema.agent_leases.c
+    query = sa.select(leases.worker, leases.cluster).where(leases.expires_at > clock.utcnow())
+    for worker, cluster in connection.execute(query):
+        held[worker_of(worker)].add(cluster)
+    return [
+        replace(one, trouble=_role(sorted(held[one.host]))) if one.binary == AGENT else one
+        for one in found
+    ]
+
+
+def _role(clusters: Sequence[str]) -> str:
+    return f"Active: it carries {', '.join(clusters)}." if clusters else "Standby."
 
 
 @dataclass(frozen=True)

@@ -201,7 +201,7 @@ class Worker:
 
     def send(self, command: Command, ctxt: RequestContext | None = None) -> None:
         self.sent.append(command)
-        self.client.execute(ctxt or internal(), self.service.worker, command)
+        self.client.execute(ctxt or internal(), self.service.address, command)
 
     def look(self, command: Command) -> Any:
         """As ``run``, of an operation whose deadline passed unseen: nothing may be changed."""
@@ -478,7 +478,6 @@ def a_swap(build: Build, *, running: bool = True, **changes: Any) -> Swap:
         "config_drive": drive,
         "running": running,
         "deadline": clock.after(60),
-        "sent_at": None,
     }
     _swapped.append(values["operation_id"])
     return Swap(**(values | changes))

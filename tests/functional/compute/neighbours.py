@@ -11,6 +11,7 @@ from common import codec, rpc
 from common.messages.commands import Command
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report, Working
+from common.messages.tenures import Claim, Granted
 from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 
 WAIT_SECONDS = 30
@@ -24,6 +25,9 @@ class FakeConductor:
         self.reports: list[Report] = []
         self.asked: list[Working] = []
         """What agents asked whether they may undo."""
+        self.lease_seconds = 3600.0
+        self.elsewhere = False
+        """Whether another worker carries the agents."""
         self.may = True
         """What they are answered."""
         self.started: list[Working] = []
@@ -40,6 +44,15 @@ class FakeConductor:
         with self.changed:
             self.heartbeats.append(codec.load(Heartbeat, heartbeat))
             self.changed.notify_all()
+
+    def claim_agents(self, ctxt: Any, claim: Mapping[str, Any]) -> Granted:
+        """The one worker that there is carries all."""
+        asked = codec.load(Claim, claim)
+        held = () if self.elsewhere else tuple(one.name for one in asked.units)
+        return Granted(max(asked.tenure, 1), self.lease_seconds, held)
+
+    def release_agents(self, ctxt: Any, worker: str) -> None:
+        """Nobody takes over."""
 
     def may_undo(self, ctxt: Any, worker: str, working: Mapping[str, Any]) -> bool:
         self.asked.append(codec.load(Working, working))

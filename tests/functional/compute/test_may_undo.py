@@ -17,13 +17,13 @@ from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
 
 
-def fails_to_start(worker: Worker, simulator: RunningSimulator, cluster: Cluster) -> Build:
-    """A build that was carried out up to its last step, and whose job has ended."""
+def fails_half_made(worker: Worker, simulator: RunningSimulator, cluster: Cluster) -> Build:
+    """A build whose VM is there, and whose job has ended."""
     build = a_build(template=None)
-    start = f"/qemu/{build.placed.vmid}/status/start"
-    simulator.fault(action="task-fail", method="POST", path=f"{start}$")
+    grow = f"/qemu/{build.placed.vmid}/resize"
+    simulator.fault(action="fail", method="PUT", path=f"{grow}$", text="it is refused", times=9)
     worker.send(build)
-    eventually(lambda: cluster.calls("POST", start) and not worker.service._executor.working())
+    eventually(lambda: cluster.calls("PUT", grow) and not worker.service._executor.working())
     simulator.control("DELETE", "faults")
     return build
 
@@ -42,7 +42,7 @@ def test_without_a_conductor_to_ask_nothing_is_undone(
     own.start()
     try:
         own.conductor.server.stop()
-        build = fails_to_start(own, simulator, cluster)
+        build = fails_half_made(own, simulator, cluster)
         assert is_left(cluster, build)
         own.conductor = FakeConductor(own.transport)
         own.conductor.server.start()
@@ -56,10 +56,11 @@ def test_what_the_ledger_does_not_hold_any_more_is_not_undone(
     second: Worker, cluster: Cluster, simulator: RunningSimulator
 ) -> None:
     second.conductor.may = False
-    build = fails_to_start(second, simulator, cluster)
+    build = fails_half_made(second, simulator, cluster)
     assert [(one.operation_id, one.attempt) for one in second.conductor.asked] == [
         (build.operation_id, build.attempt)
     ]
     assert is_left(cluster, build)
     assert second.conductor.outcomes(build) == []
+    second.conductor.may = True
     assert second.run(build).ok

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from common import clock, codec
+from common import codec
 from common.context import internal
 from common.messages.commands import Command, PowerAction
-from compute.client import ComputeClient
+from common.messages.tenures import address
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
@@ -54,8 +54,8 @@ def test_another_worker_goes_on(
 
 
 def come_again(worker: Worker, command: Command) -> None:
-    """A copy of a message that was on the bus before the process began."""
-    copy = dataclasses.replace(command, sent_at=clock.after(-60))
+    """A copy of a message to the process before this one, of the same name."""
+    copy = dataclasses.replace(command, worker=address(worker.service.worker, 0))
     again = codec.load(type(copy), codec.loads(codec.dumps(copy)))
     worker.service._executor.accept(internal(), again)
 
@@ -82,24 +82,6 @@ def test_a_copy_of_an_old_message_does_nothing(
     assert second.conductor.outcomes(build) == []
     # What is sent from here on is done.
     assert second.run(dataclasses.replace(build, attempt=2)).ok
-    assert second.run(a_destroy(build)).gone
-
-
-def test_a_command_is_not_old_because_its_senders_clock_is_behind(
-    worker: Worker, second: Worker, cluster: Cluster
-) -> None:
-    """Once it has heard of the process, whatever it sends is later than what it heard."""
-    conductor = ComputeClient(second.transport, now=lambda: clock.after(-3600))
-    build = a_build()
-    conductor.execute(internal(), second.service.worker, build)
-    beat = second.conductor.wait_for(lambda: second.conductor.heartbeats[-1:])[0]
-    conductor.on_heartbeat(beat.worker, beat.sent_at)
-    again = dataclasses.replace(build, attempt=2)
-    second.sent.append(again)
-    conductor.execute(internal(), second.service.worker, again)
-    [outcome] = second.conductor.wait_for(lambda: second.conductor.outcomes(again))
-    assert outcome.ok
-    assert second.conductor.outcomes(build) == []
     assert second.run(a_destroy(build)).gone
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
-import datetime
 import itertools
 import math
 import os
@@ -185,8 +184,6 @@ class Compute:
         """How often everybody was asked to tell all."""
         self.inspected: list[int] = []
         self.deaf = False
-        self.heard_of: dict[str, datetime.datetime] = {}
-        """Workers that gave a sign of life, and when by their own clocks."""
         self.introduced: list[str] = []
         """Workers that were asked to tell all."""
         self.seen: dict[str, ClusterInventory] = {}
@@ -213,9 +210,6 @@ class Compute:
     def _look_at_others(self, _: str, one: LookAtOthers) -> list[OtherVm]:
         self.asked_for.append([other.vmid for other in one.wanted])
         return [self.others.get(other.vmid, other) for other in one.wanted]
-
-    def on_heartbeat(self, worker: str, sent_at: datetime.datetime) -> None:
-        self.heard_of[worker] = sent_at
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
         self.ratios = ratios

@@ -61,11 +61,17 @@ class AskedLedger:
     def __init__(self, reports: Reports, worker: str, asked: list[Working]) -> None:
         self._reports, self._worker, self._asked = reports, worker, asked
 
-    def may_undo(self, working: Working) -> bool:
+    def accepts(self, worker: str) -> bool:
+        return True
+
+    def is_over(self, worker: str) -> bool:
+        return False
+
+    def may_undo(self, worker: str, working: Working) -> bool:
         self._asked.append(working)
         return self._reports.may_undo(self._worker, working)
 
-    def may_start(self, working: Working) -> bool:
+    def may_start(self, worker: str, working: Working) -> bool:
         return bool(self._reports.may_start(self._worker, [working]))
 
 

@@ -11,8 +11,6 @@ import pytest
 from common import clock
 from common.errors import Invalid, ServerStateConflict, StaleTransition
 from common.messages.commands import Build, Destroy, Power, PowerAction
-from common.messages.facts import Heartbeat
-from common.messages.reports import Working
 from common.resources.states import TaskState
 from conductor.engine.stage_runner import StageRunner
 from conductor.store.ledger import leases
@@ -83,32 +81,6 @@ def test_a_lost_command_is_sent_again(world: World) -> None:
     first = world.compute.wait_for(1)
     world.make_due()
     assert world.compute.wait_for(2) == first
-
-
-@pytest.mark.parametrize(
-    ("worker", "up_seconds", "works_on_it", "sent"),
-    [
-        ("w1", 0.0, False, 2),
-        ("w1", None, False, 1),  # one of an older version
-        ("w1", 50.0, False, 1),  # it was given the command itself, and may not have begun
-        ("w1", 0.0, True, 1),
-        ("w2", 0.0, False, 1),
-    ],
-)
-def test_a_worker_that_begins_again_gets_what_it_had(
-    world: World, worker: str, up_seconds: float | None, works_on_it: bool, sent: int
-) -> None:
-    world.conductor.runner.start()
-    world.create()
-    command = world.compute.wait_for(1)
-    working = (Working(command.operation_id, 1, "pve1"),) if works_on_it else ()
-    beat = Heartbeat(worker, clock.after(60), (), working=working, up_seconds=up_seconds)
-    world.conductor.reports.heartbeat(beat)
-    assert world.compute.heard_of[worker] == beat.sent_at
-    if sent == 2:
-        assert world.compute.wait_for(2) == command
-    world.conductor.runner.stop()
-    assert [one for _, one in world.compute.sent] == [command] * sent
 
 
 def test_a_conductor_that_stops_in_order_gives_its_leases_back(world: World) -> None:

@@ -61,10 +61,16 @@ class FakeLedger:
         self.undo, self._starts = undo, iter(starts)
         self.asked: list[Working] = []
 
-    def may_undo(self, working: Working) -> bool:
+    def accepts(self, worker: str) -> bool:
+        return True
+
+    def is_over(self, worker: str) -> bool:
+        return False
+
+    def may_undo(self, worker: str, working: Working) -> bool:
         return self.undo
 
-    def may_start(self, working: Working) -> bool | None:
+    def may_start(self, worker: str, working: Working) -> bool | None:
         self.asked.append(working)
         return next(self._starts, True)
 

@@ -29,11 +29,11 @@ def test_each_host_is_named_once() -> None:
         *(rpc.transport(conf), "worker", 10, cache, VmChanges("worker"), tuple),
         lambda: queues,
     )
-    first = list(beats._heartbeats(published=False))
+    first = list(beats._heartbeats("worker", published=False))
     assert [len(one.facts) for one in first] == [FACTS_PER_MESSAGE, FACTS_PER_MESSAGE, 1]
     assert sorted(name for one in first for name in one.hosts) == sorted(names)
     assert [tuple(one.queues.busy) for one in first if one.queues] == [
         *((names[0],), (), (names[-1],))
     ]
-    (later,) = beats._heartbeats(published=False)
+    (later,) = beats._heartbeats("worker", published=False)
     assert (later.facts, sorted(later.hosts)) == ((), sorted(names))

@@ -10,7 +10,7 @@ import io
 import itertools
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import proxmoxer
@@ -196,6 +196,10 @@ def _refused(error: requests.exceptions.ConnectionError) -> bool:
     return any(known.__name__ == "NewConnectionError" for known in type(reason).__mro__)
 
 
+def _nobody() -> None:
+    """Guard nothing, as where no agents are carried."""
+
+
 def _node(path: str) -> str:
     """Return the node that a path names, or an empty text."""
     return path.split("/", 2)[1] if path.startswith("nodes/") else ""
@@ -213,6 +217,8 @@ class Client:
         """Nodes that an endpoint found no way to when they were asked last."""
         self.forbidden = False
         """Whether something was forbidden since this was last set to False."""
+        self.guard: Callable[[], None] = _nobody
+        """Called before each write is sent; raises where it must not be sent."""
         self._turn = itertools.count()
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -350,6 +356,8 @@ class Client:
         lost = False
         last: ApiError | None = None
         for endpoint in self._order(self.preferred(path)):
+            if method != "get":
+                self.guard()
             try:
                 answer = endpoint.call(method, path, dict(values))
                 if path == _STATUS:

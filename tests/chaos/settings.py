@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from identity.private_file import write_private
 from launcher.embedded.settings import Sections
@@ -48,6 +50,7 @@ def sections(
         },
         "conductor": {
             "lease_seconds": "5",
+            "agent_lease_seconds": "6",
             "scan_seconds": "0.1",
             "host_down_seconds": "10",
             "build_timeout_seconds": "60",
@@ -77,3 +80,11 @@ def sections(
             "restart_lock_seconds": str(30 / simulator.options.speed),
         },
     }
+
+
+def carries(endpoint: Mapping[str, Any], made: Sections) -> Sections:
+    """What a worker has of its own: its cluster, with what the first one has."""
+    (first,) = (one for one in made if one.startswith("proxmox:"))
+    of = str(endpoint["cluster"])
+    values = {**made[first], "endpoints": str(endpoint["url"])}
+    return {"proxmox": {"clusters": of}, f"proxmox:{of}": values}

@@ -39,7 +39,7 @@ from tests.chaos.doors import WatchedSimulator, watched_placement
 from tests.chaos.image_door import ImageDoor, image_door
 from tests.chaos.nursery import Nursery
 from tests.chaos.proxy import Proxy
-from tests.chaos.settings import sections
+from tests.chaos.settings import carries, sections
 from tests.fixtures.auth import SERVICE
 from tests.functional import backends
 
@@ -70,6 +70,11 @@ class Plan:
     """Further images, so that builds can be the first of theirs."""
     speed: float = SPEED
     nodes: int = NODES
+    workers: int = 1
+    """Workers of each cluster's agents."""
+    clusters: int = 1
+    """Workers are named by the cluster, as ``compute-2``, and ``compute-2b`` for the second one
+    of a cluster."""
 
 
 class Stage(Cloud):
@@ -94,14 +99,20 @@ class Stage(Cloud):
             watched_placement(postgres.url("placement"), self.director)
         )
         options = Options(
-            folder / "simulator", nodes=plan.nodes, speed=plan.speed, tls=True, node_endpoints=True
+            folder / "simulator",
+            clusters=plan.clusters,
+            nodes=plan.nodes,
+            speed=plan.speed,
+            tls=True,
+            node_endpoints=True,
         )
         self.simulator = WatchedSimulator(options, self.director)
         self.simulator.start()
         stack.callback(self.simulator.stop)
-        dressing.put_images(self.simulator.cluster(), plan.images)
-        dressing.grant(self.simulator.cluster(), self.simulator.token)
-        dressing.add_zone(self.simulator.cluster(), self.simulator.token)
+        for cluster in self.simulator.clusters:
+            dressing.put_images(cluster, plan.images)
+            dressing.grant(cluster, self.simulator.token)
+            dressing.add_zone(cluster, self.simulator.token)
         self.engine = sa.create_engine(self.database_url)
         stack.callback(self.engine.dispose)
         self._nursery = Nursery(folder / "log" / "nursery.log")
@@ -164,7 +175,7 @@ class Stage(Cloud):
         self._start(name)
 
     def _revive(self, name: str) -> None:
-        self.end_leases(name, f"compute:{name}")
+        self.end_leases(name, f"compute:{name}@%")
         self._start_missing(name)
 
     def cut(self, seconds: float = 1.0) -> None:
@@ -290,7 +301,12 @@ class Stage(Cloud):
     def _configure(self) -> list[str]:
         names = [f"conductor-{number + 1}" for number in range(self.plan.conductors)]
         names += [f"scheduler-{number + 1}" for number in range(self.plan.schedulers)]
-        names.append("compute-1")
+        carried = {
+            f"compute-{number + 1}{'' if turn == 0 else chr(ord('a') + turn)}": endpoint
+            for number, endpoint in enumerate(self.simulator.endpoints[: self.plan.clusters])
+            for turn in range(self.plan.workers)
+        }
+        names += carried
         made = sections(
             self._bus,
             self.database_url,
@@ -305,7 +321,8 @@ class Stage(Cloud):
         for name in names:
             kind = name.partition("-")[0]
             own = {"worker": name} if kind == "compute" else {"name": name}
-            write_private(self.folder / f"{name}.conf", render({kind: own}))
+            more = carries(carried[name], made) if name in carried else {}
+            write_private(self.folder / f"{name}.conf", render({kind: own, **more}))
         return names
 
     def _hosts_are_known(self) -> bool:

@@ -181,7 +181,7 @@ OPTIONS = [
         min=4,
         help="Seconds after which another worker with the same clusters takes over the agents of "
         "a worker that is silent. It asks every sixth part of that. Must be shorter than "
-        "host_down_seconds, so that no host counts as down meanwhile.",
+        "host_down_seconds, so that no host counts as down in between.",
     ),
     cfg.IntOpt(
         "host_down_seconds",

@@ -855,7 +855,7 @@ leases = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
 
-# The agents' workers, and which process each is now.
+# The agents' workers, and the process of each.
 agents = sa.Table(
     "agents",
     metadata,
@@ -866,7 +866,7 @@ agents = sa.Table(
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )
 
-# Who carries the agents of which hosts; see conductor.store.hosts.agent_leases.
+# Which worker carries the agents of a host; see conductor.store.hosts.agent_leases.
 agent_leases = sa.Table(
     "agent_leases",
     metadata,

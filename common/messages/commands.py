@@ -363,7 +363,7 @@ class Destroy(Command[Removed]):
     """With ``drive_only``: only this config drive on a storage of the placed node's own, which a
     move left there, and only while the VM is on another node with a drive of its own."""
     build: int = 0
-    """The operation of the build that left it there, and goes on at another place; 0: none."""
+    """The operation of the build that left it there, and continues at another place; 0: none."""
     build_attempt: int = 0
     """The attempt that left it."""
 

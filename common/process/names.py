@@ -57,7 +57,7 @@ WORKER = "compute"
 
 def hold_worker(conf: cfg.ConfigOpts, name: str) -> None:
     """Hold the name of an agents' worker. Raises ConfigurationError if another process of this
-    machine has it."""
+    machine holds it."""
     bus = str(conf.transport_url)
     if not bus.startswith(_OF_ONE_PROCESS):
         hold(WORKER, bus, name)

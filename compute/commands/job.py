@@ -29,7 +29,7 @@ class Ledger(Protocol):
         """Return whether a command to this address is this worker's to carry out."""
 
     def is_over(self, worker: str) -> bool:
-        """Return whether the tenure has ended: another worker, or process, goes on."""
+        """Return whether the tenure has ended: another worker, or process, continues."""
 
     def may_undo(self, worker: str, working: Working) -> bool:
         """Return whether it still holds the attempt as the worker's; False if nobody answers."""
@@ -138,7 +138,7 @@ class Job:
     def require_may_start(self) -> None:
         """Raise Abandoned unless the ledger has written that the server's VM may run from now on.
 
-        A build whose agent was silent goes on at another host, unless this is written. Where no
+        A build whose agent was silent continues at another host, unless this is written. Where no
         conductor answers it is asked again until the deadline.
         """
         worker, working = self._command.worker, self.working()

@@ -20,5 +20,5 @@ def acting_for(worker: str) -> Iterator[None]:
 
 
 def acts_for() -> str | None:
-    """Return whom this thread acts for; None: no command, but whoever holds the lease."""
+    """Return whom this thread acts for; None: no command, but the holder of the lease."""
     return _worker.get()

@@ -138,7 +138,7 @@ class Heartbeats:
     def _publish_vms(self, states: VmStates) -> None:
         self._conductor.cast(internal(), ConductorEvents.vm_states, seen=states)
 
-    def begin_anew(self) -> None:
+    def begin_tenure(self) -> None:
         """Publish everything, to placement too, with the next heartbeats: a tenure begins."""
         self._known = frozenset()
         self._publish_all()

@@ -104,7 +104,7 @@ class Publisher:
         self.publish(doubted)
 
     def forget(self) -> None:
-        """Publish everything anew: others may have published the hosts in between."""
+        """Publish everything again: others may have published the hosts in between."""
         with self._changed:
             self._published.clear()
             self._pending.clear()

@@ -218,7 +218,7 @@ class ComputeService:
         LOG.info("Worker %s carries %s.", self._tenure.worker, ", ".join(sorted(gained)))
         if self._publisher is not None:
             self._publisher.forget()
-        self._heartbeats.begin_anew()
+        self._heartbeats.begin_tenure()
         for cluster in gained:
             self._observers[cluster] = self._observer(self._hypervisors[cluster])
             self._observers[cluster].start()

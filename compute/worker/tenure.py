@@ -67,7 +67,7 @@ class Tenure:
         self._consumes, self._changed, self._timer = consumes, changed, timer
         self._process, self._machine = secrets.token_hex(8), names.machine(transport.conf)
         self._news = threading.Condition()
-        self._number, self._anew = 0, False
+        self._number, self._lost = 0, False
         self._clusters: frozenset[str] = frozenset()
         self._until = float("-inf")
         self._pause = _FIRST_SECONDS
@@ -170,7 +170,7 @@ class Tenure:
             self._worker,
             self._process,
             self._machine,
-            0 if self._anew else self._number,
+            0 if self._lost else self._number,
             self._claimed,
         )
         try:
@@ -193,7 +193,7 @@ class Tenure:
             ended = before if lost or granted.tenure != self._number else frozenset[str]()
             if lost:
                 clusters = gained = frozenset()
-            self._anew = bool(lost) or (self._anew and not granted.tenure)
+            self._lost = bool(lost) or (self._lost and not granted.tenure)
             self._number = granted.tenure or self._number
             self._clusters = clusters
             self._until = began + granted.seconds * (1 - _MARGIN_SHARE)

@@ -55,12 +55,12 @@ ACTED = frozenset(
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
-    {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce"}
+    {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce", "claim_agents"}
     | {"publish_aggregates"}
     | {"ping", "time"}
 )
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
-FAILURES = frozenset({"note_failure", "may_undo"})
+FAILURES = frozenset({"note_failure", "may_undo", "release_agents"})
 #: the audit's own, which begins anew if it comes to nothing
 AUDITS = frozenset({"begin_audit", "heal_finding", "read_inventory", "retire_template", "inspect"})
 AUDITS |= {"begin_restore"}

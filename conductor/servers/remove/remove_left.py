@@ -1,6 +1,6 @@
 """Removes what a build left on a host whose agent fell silent, however long that takes.
 
-The build goes on at another host meanwhile, with another VMID and another claim. The former VMID,
+The build continues at another host, with another VMID and another claim. The former VMID,
 and the claim, are this operation's until the agent has seen VM, disks and config drive gone.
 """
 

@@ -1,7 +1,7 @@
-"""Who carries the agents of which hosts: a lease for each unit, by the database's clock.
+"""Which worker carries the agents of a host: a lease for each unit, by the database's clock.
 
 A worker's process has a tenure, by number. Its leases, the commands that it is sent, its reports
-and the leases of its operations name worker and tenure. A process that starts anew, or that lost
+and the leases of its operations name worker and tenure. A process that starts again, or that lost
 a lease, begins the next tenure; so nothing of a former one is mistaken for its successor's.
 """
 
@@ -86,7 +86,7 @@ def _hold(connection: sa.Connection, unit: Unit, mine: str, row: Any, seconds: f
 
 
 def _take_over(connection: sa.Connection, former: str, mine: str, cluster: str) -> None:
-    """Have what a former holder was sent be sent to the new one."""
+    """Send the new holder what was sent to the former one, from now on."""
     its = (hosts.c.worker == former) & (hosts.c.cluster == cluster)
     names = sa.select(hosts.c.host).where(hosts.c.cluster == cluster)
     connection.execute(

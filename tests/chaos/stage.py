@@ -264,8 +264,11 @@ class Stage(Cloud):
         return [name for name in self.services if name.startswith(f"{role}-")]
 
     def pause(self, name: str, paused: bool = True) -> None:
-        """Have a process stand still, or go on."""
-        os.kill(self._pids[name], signal.SIGSTOP if paused else signal.SIGCONT)
+        """Have a process stand still, with all its threads once this returns, or go on."""
+        pid = self._pids[name]
+        os.kill(pid, signal.SIGSTOP if paused else signal.SIGCONT)
+        while paused and not _stands_still(pid):
+            threading.Event().wait(0.01)
 
     def log(self, name: str) -> str:
         """What a process has logged."""
@@ -336,6 +339,15 @@ class Stage(Cloud):
         except MicronovaError:
             return False
         return all(told)
+
+
+def _stands_still(pid: int) -> bool:
+    """Whether every thread of a process is stopped."""
+    found = [
+        path.read_text().rpartition(")")[2].split()[0]
+        for path in Path(f"/proc/{pid}/task").glob("*/stat")
+    ]
+    return set(found) == {"T"}
 
 
 @contextlib.contextmanager

@@ -122,6 +122,7 @@ class Cloud:
             ("quota", "instances", 2 * BATCH),
             # Nothing that looks for work by itself shall be counted.
             ("conductor", "scan_seconds", 3600),
+            ("conductor", "agent_lease_seconds", 36000),
             # Where it is auto, each process asks once in five seconds whether clusters filter.
             ("networks", "firewall", "off"),
             *options,

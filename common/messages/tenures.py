@@ -6,8 +6,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from common import digits
+
 #: between a worker's name and the number of its tenure
 _MARK = "@"
+_MOST = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ def worker_of(name: str) -> str:
 
 def number_of(name: str) -> int:
     """Return the number of the tenure in an address; 0: it names a worker alone."""
-    number = name.rpartition(_MARK)[2]
-    return int(number) if has_tenure(name) and number.isdecimal() else 0
+    number = name.rpartition(_MARK)[2] if has_tenure(name) else ""
+    return digits.number(number, _MOST) or 0
 
 
 def has_tenure(name: str) -> bool:

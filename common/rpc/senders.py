@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from common.errors import Forbidden
+from common.messages.tenures import worker_of
 from common.messages.topics import (
     ANNOUNCE_TOPIC,
     COMPUTE_TOPIC,
@@ -32,7 +33,10 @@ _METHODS: Mapping[str, Mapping[str, frozenset[str]]] = {
         CONDUCTOR: frozenset({"alive", "time", "publish_aggregates"}),
         SCHEDULER: frozenset({"alive", "time", "publish_aggregates"}),
         COMPUTE: frozenset(
-            {"heartbeat", "report", "may_undo", "time", "vm_states", "publish_aggregates"}
+            {
+                *("claim_agents", "release_agents", "heartbeat", "report", "vm_states"),
+                *("may_start", "may_undo", "time", "publish_aggregates"),
+            }
         ),
         CONSOLE: frozenset({"time", "ping", "use_console_token"}),
     },
@@ -91,7 +95,8 @@ def check(user: str | None, topic: str, method: str) -> None:
 
 
 def check_worker(user: str | None, worker: str) -> None:
-    """Raise Forbidden where a compute worker sends something as another one."""
+    """Raise Forbidden where a compute worker, by its name or address, sends something as another
+    one."""
     sender = sender_of(user)
-    if sender.role == COMPUTE and sender.worker != worker:
+    if sender.role == COMPUTE and sender.worker != worker_of(worker):
         raise Forbidden(f"{user} may not report for worker {worker}.")

@@ -38,10 +38,12 @@ class EventEndpoint:
 
     def claim_agents(self, ctxt: RequestContext, claim: Claim) -> Granted:
         """Take or renew a worker's leases, and have what a former worker had carried on."""
+        senders.check_worker(ctxt.sender, claim.worker)
         return self._reports.claim(claim)
 
     def release_agents(self, ctxt: RequestContext, worker: str) -> None:
         """End a worker's leases."""
+        senders.check_worker(ctxt.sender, worker)
         self._store.run(lambda c: agent_leases.release(c, worker))
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
@@ -55,6 +57,8 @@ class EventEndpoint:
         self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
     ) -> None:
         """Store steps, and pass outcomes to their flows."""
+        for worker in {one.worker for one in reports}:
+            senders.check_worker(ctxt.sender, worker)
         self._reporters.check_hosts(ctxt.sender, {one.host for one in reports})
         self._reports.take(reports)
 
@@ -68,6 +72,8 @@ class EventEndpoint:
         self, ctxt: RequestContext, worker: str, working: list[Working]
     ) -> list[Working]:
         """Record that VMs may run from now on, of the attempts that the worker still holds."""
+        senders.check_worker(ctxt.sender, worker)
+        self._reporters.check_hosts(ctxt.sender, {one.host for one in working})
         return self._reports.may_start(worker, working)
 
     def time(self, ctxt: RequestContext) -> float:

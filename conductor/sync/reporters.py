@@ -1,7 +1,8 @@
 """Which worker may report on which hosts, where the broker vouches for who sent a message.
 
 A worker speaks for the hosts that the record has with it, and for the clusters of these. It takes
-over a host that is new, or whose worker has been silent for ``host_down_seconds``.
+over a host that is new, that a lease of the agents gave it, or whose worker has been silent for
+``host_down_seconds``.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 
 from common import clock
 from common.errors import Forbidden
+from common.messages.tenures import worker_of
 from common.rpc import senders
 from conductor.store.hosts import registry
 from conductor.store.transactions import Store
 
-#: the record is read again after so long, and for what it didn't have, no more often than that
+#: the record is read again after so long, and for what it refuses a user no more often than that
 READ_SECONDS, AGAIN_SECONDS = 30.0, 1.0
 
 
@@ -25,6 +27,7 @@ class Carried(NamedTuple):
     """A host in the record."""
 
     worker: str | None
+    """Its name alone, whatever its tenure."""
     cluster: str | None
     last_seen_at: Any
 
@@ -38,6 +41,7 @@ class Reporters:
         self._store, self._down_seconds, self._timer = store, down_seconds, timer
         self._lock = threading.Lock()
         self._read_at = float("-inf")
+        self._read_for: dict[str, float] = {}
         self._hosts: dict[str, Carried] = {}
 
     def check_hosts(self, user: str | None, hosts: Collection[str]) -> None:
@@ -58,9 +62,10 @@ class Reporters:
         role, worker = senders.sender_of(user)
         if role != senders.COMPUTE or worker is None:
             return
-        self._read(READ_SECONDS)
+        if self._timer() - self._read_at >= READ_SECONDS:
+            self._read()
         if any(refuses(worker, one) for one in named):
-            self._read(AGAIN_SECONDS)
+            self._read_again(worker)
         refused = sorted(one for one in named if refuses(worker, one))
         if refused:
             raise Forbidden(f"{user} may not report on {', '.join(refused)}.")
@@ -80,12 +85,24 @@ class Reporters:
             one.worker == worker and one.cluster == cluster for one in self._hosts.values()
         )
 
-    def _read(self, seconds: float) -> None:
-        """Read the record unless it was read in that time."""
+    def _read_again(self, worker: str) -> None:
+        """Read the record for a worker that it refuses, unless it was just read for that one.
+
+        So a worker that was given hosts a moment ago is not refused by what was read before.
+        """
+        now = self._timer()
         with self._lock:
-            if self._timer() - self._read_at < seconds:
+            if now - self._read_for.get(worker, float("-inf")) < AGAIN_SECONDS:
                 return
+            self._read_for[worker] = now
+        self._read()
+
+    def _read(self) -> None:
+        with self._lock:
             with self._store.read() as connection:
                 found = registry.carried(connection)
-            self._hosts = {host: Carried(*one) for host, one in found.items()}
+            self._hosts = {
+                host: Carried(worker and worker_of(worker), cluster, seen_at)
+                for host, (worker, cluster, seen_at) in found.items()
+            }
             self._read_at = self._timer()

@@ -115,6 +115,7 @@ MODULES: Mapping[str, str] = {
     "launcher/upgrading/checks.py": "tests/functional/test_upgrade.py::"
     "test_the_next_release_is_checked_and_its_schema_expanded",
     "common/story/summary.py": f"{NO_COMMAND}what the owner may choose next",
+    "conductor/servers/remove/remove_left.py": _AUDIT,
     "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what is there",
     "conductor/servers/create/replace_vmid.py": f"{NO_COMMAND}a list by which an option is chosen",
     "launcher/doctor/bus.py": f"{OUTSIDE}systemd's services",

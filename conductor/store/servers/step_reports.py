@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,7 +15,7 @@ from db.schema import agent_leases, operations, servers
 
 # Built once: every batch of reports executes it.
 _IS_CURRENT = sa.exists().where(agent_leases.c.worker == sa.bindparam("worker"))
-_KNOWN = (
+_KNOWN: sa.Select[Any] = (
     sa.select(*ledger.FIELDS, *store.BESIDE, _IS_CURRENT.label("is_current"))
     .select_from(operations.outerjoin(servers, ITS_SERVER))
     .where(operations.c.id.in_(sa.bindparam("ids", expanding=True)))

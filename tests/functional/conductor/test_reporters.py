@@ -74,12 +74,15 @@ def test_a_worker_reports_on_its_hosts(record: Record, reporters: Reporters) -> 
         reporters.check_hosts(MINE, ["pve1"])
         reporters.check_cluster(MINE, "east")
     assert record.read_count == 1
+    with pytest.raises(Forbidden):
+        reporters.check_hosts(MINE, ["pve2"])
+    assert record.read_count == 2
     for hosts in (["pve2"], ["pve1", "pve2"], ["nobody"]):
         with pytest.raises(Forbidden):
             reporters.check_hosts(MINE, hosts)
     with pytest.raises(Forbidden):
         reporters.check_cluster(MINE, "west")
-    assert record.read_count == 1  # refusals don't make the database work
+    assert record.read_count == 2  # refusals don't make the database work
 
 
 def test_who_is_no_worker_is_not_asked(record: Record, reporters: Reporters) -> None:
@@ -107,6 +110,18 @@ def test_a_host_that_has_moved_is_its_new_worker_s(record: Record, reporters: Re
     reporters.check_hosts(OTHER, ["pve1"])
     with pytest.raises(Forbidden):
         reporters.check_hosts(MINE, ["pve1"])
+
+
+def test_a_worker_that_takes_over_is_believed_at_once(
+    record: Record, reporters: Reporters
+) -> None:
+    with pytest.raises(Forbidden):
+        reporters.check_hosts(MINE, ["nobody"])  # has just had the record read
+    with record.read() as connection, connection.begin():
+        mine = schema.services.c.host == "pve1"
+        connection.execute(schema.services.update().where(mine).values(worker="w2@7"))
+    reporters.check_hosts(OTHER, ["pve1"])
+    reporters.check_cluster(OTHER, "east")
 
 
 def test_a_host_is_taken_over_when_its_worker_is_silent(

@@ -18,7 +18,7 @@ OPTIONS = [
         "worker",
         default=socket.gethostname(),
         sample_default="<host name>",
-        regex=r"[^@]+$",
+        regex=r"^[^@]+$",
         help="Name of this worker on the message bus; unique among all workers of the cloud.",
     ),
     cfg.StrOpt(

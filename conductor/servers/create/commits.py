@@ -205,7 +205,6 @@ def _place(
         worker=worker,
         storage=facts.vm_storage or None,
         alternates=decision.alternates,
-        left="",
     )
     draft.advance_stage(
         plan,

@@ -35,6 +35,7 @@ from conductor.servers.create.unwind import Unwinding
 from conductor.store.hosts import registry
 from conductor.store.images import templates
 from conductor.store.ledger import batches, leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
 from conductor.store.networks.networks import Port, RequestedPort, ServerPorts
@@ -125,21 +126,26 @@ class Create:
         if self._decides_together(task):
             return None
         if not task.fresh and task.operation.plan.target.host is None:
-            self._pass_on_claim(task)
+            task = self._with_claim_passed_on(task)
         if task.operation.planned(CreatePlan).too_few:
             self._placing.give_up(task.operation, task.server)
             return None
         moved = self._placing.place(task.operation, task.server)
         return None if moved is None else dataclasses.replace(_task(moved), fresh=task.fresh)
 
-    def _pass_on_claim(self, task: Task) -> None:
+    def _with_claim_passed_on(self, task: Task) -> Task:
         """Pass on the claim of the host that was left; else a claim may have been made that was
         never stored, and is released."""
-        left, placement = task.operation.planned(CreatePlan).left, self._cloud.placement
-        if left:
-            claims.pass_on(placement, task.server, left)
-        else:
+        operation, placement = task.operation, self._cloud.placement
+        plan = operation.planned(CreatePlan)
+        if not plan.left:
             placement.release(task.server.uuid)
+            return task
+        claims.pass_on(placement, task.server, plan.left)
+        plan = dataclasses.replace(plan, left="")
+        # From now on the removal may begin, however long this build looks for a host.
+        self._cloud.store.run(lambda c: ledger.save(c, operation.id, plan=plan))
+        return dataclasses.replace(task, operation=dataclasses.replace(operation, plan=plan))
 
     def _go_on(
         self, connection: Transaction, placed: Sequence[tuple[TransitionDraft, HostFacts]]

@@ -9,7 +9,6 @@ from common.messages.commands import (
     Command,
 )
 from common.messages.facts import StorageFacts
-from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
 from conductor.endpoints.volumes.volumes import VolumeEndpoint
 from conductor.rpc.servers.server_volumes import AttachRequest
@@ -58,9 +57,9 @@ def unheard(cloud: Cloud, begin: Callable[[Cloud], Operation]) -> Operation:
     return operation
 
 
-def operation_on(cloud: Cloud, image_id: str, action: InternalAction) -> Operation:
+def operation_on(cloud: Cloud, resource_id: str, action: str) -> Operation:
     rows = cloud.world.rows(schema.operations)
-    mine = [one.id for one in rows if (one.resource_id, one.action) == (image_id, action)]
+    mine = [one.id for one in rows if (one.resource_id, one.action) == (resource_id, action)]
     with cloud.world.conductor.store.read() as connection:
         found = ledger.get(connection, mine[-1])
     assert found is not None

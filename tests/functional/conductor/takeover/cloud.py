@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -192,11 +192,16 @@ class Cloud:
 
     # --- conductors
 
-    def work_off(self, conductor: Conductor, first: Operation | None = None) -> None:
-        """Work on one, and on all that is due, until nothing is open."""
+    def work_off(
+        self,
+        conductor: Conductor,
+        first: Operation | None = None,
+        actions: Collection[str] | None = None,
+    ) -> None:
+        """Work on one, and on all that is due, of these actions, until nothing is open."""
         if first is not None:
             self._work(conductor, first, fresh=True)
-        actions = conductor.runner._flows.keys()
+        actions = actions or conductor.runner._flows.keys()
         for _ in range(20):
             if not self._is_open():
                 return
@@ -242,7 +247,7 @@ class Cloud:
     def _act(self, command: Command) -> Outcome:
         """What the agent does with it, and its last word."""
         uuid = command.resource_id
-        if isinstance(command, Destroy) and uuid in self.vms:
+        if isinstance(command, Destroy) and uuid in self.vms and not command.build:
             claimed = self.world.placement.claims.get(uuid) or self.claims_nothing(uuid)
             assert claimed, "a VM needs its claim"
             assert self.reserved(uuid)[0] == 1, "a VM needs its VMID"

@@ -27,6 +27,7 @@ from tests.functional.conductor.takeover.begin import (
     Story,
     after,
     boot,
+    operation_on,
     refused,
 )
 from tests.functional.conductor.takeover.cloud import ADMIN, VOLUMES, Cloud
@@ -69,6 +70,17 @@ def _reap(cloud: Cloud) -> Operation:
     )
     assert held
     return operation
+
+
+def _remove_left(cloud: Cloud) -> Operation:
+    """The agent of a build's host falls silent, and another host builds it."""
+    build = cloud.build()
+    cloud.world.conductor.runner._flows["create"].resume(build, fresh=True)
+    cloud.world.silence("pve1")
+    cloud.work_off(cloud.heir, actions={"create"})
+    cloud.world.beat()
+    assert cloud.world.row(build.server_uuid).host == "pve2"
+    return operation_on(cloud, build.server_uuid, InternalAction.REMOVE_LEFT)
 
 
 def _follow(cloud: Cloud) -> Operation:
@@ -164,6 +176,7 @@ STORIES: Mapping[tuple[str, str], Story] = {
     ("adopt", "well"): _adopt,
     ("adopt", "badly"): lambda cloud: refused(cloud, Mark, _adopt),
     (InternalAction.REAP, "well"): _reap,
+    (InternalAction.REMOVE_LEFT, "well"): _remove_left,
     (InternalAction.FOLLOW, "well"): _follow,
     (InternalAction.FORGET, "well"): _forget,
     (InternalAction.MARK, "well"): _mark,

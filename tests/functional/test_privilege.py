@@ -21,6 +21,7 @@ from common.clients import credentials
 from common.errors import Forbidden, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report
+from common.messages.tenures import worker_of
 from common.messages.topics import COMPUTE_TOPIC, CONDUCTOR_EVENTS_TOPIC, CONDUCTOR_TOPIC
 from common.resources.states import ResourceType
 from common.rpc import events, rabbit, senders
@@ -232,7 +233,7 @@ def services(cloud: DistributedCloud, binary: str = "nova-conductor") -> dict[st
     with contextlib.closing(engine.connect()) as connection:
         found = connection.execute(query.where(schema.services.c.binary == binary)).all()
     engine.dispose()
-    return {row.host: row.worker for row in found}
+    return {row.host: worker_of(row.worker) for row in found}
 
 
 def logs(cloud: DistributedCloud) -> str:

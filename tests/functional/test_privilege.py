@@ -21,7 +21,7 @@ from common.clients import credentials
 from common.errors import Forbidden, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.reports import Report
-from common.messages.tenures import worker_of
+from common.messages.tenures import Claim, unit, worker_of
 from common.messages.topics import COMPUTE_TOPIC, CONDUCTOR_EVENTS_TOPIC, CONDUCTOR_TOPIC
 from common.resources.states import ResourceType
 from common.rpc import events, rabbit, senders
@@ -261,8 +261,19 @@ def test_an_agent_reports_for_itself_only(cloud: DistributedCloud, agent: Any) -
     eventually(lambda: logged(cloud, f"{mine} may not report for worker {OTHER}"), WAIT_SECONDS)
     beat(AGENT, hosts[OTHER])
     eventually(lambda: logged(cloud, f"{mine} may not report on {hosts[OTHER]}"), WAIT_SECONDS)
-    report = Report(1, 1, ResourceType.SERVER, str(uuid.uuid4()), "elsewhere")
-    conductor.cast(ctxt, ConductorEvents.report, reports=[report])
+    about = (1, 1, ResourceType.SERVER, str(uuid.uuid4()))
+    reports = [Report(*about, hosts[AGENT], worker=f"{OTHER}@1")]
+    conductor.cast(ctxt, ConductorEvents.report, reports=reports)
+    eventually(lambda: logged(cloud, f"may not report for worker {OTHER}@1"), WAIT_SECONDS)
+    claim = Claim(OTHER, "process", "machine", 1, (unit("sim1"),))
+    with pytest.raises(Forbidden):
+        conductor.call(ctxt, ConductorEvents.claim_agents, claim=claim)
+    with pytest.raises(Forbidden):
+        conductor.call(ctxt, ConductorEvents.may_start, worker=f"{OTHER}@1", working=[])
+    conductor.cast(ctxt, ConductorEvents.release_agents, worker=f"{OTHER}@2")
+    eventually(lambda: logged(cloud, f"may not report for worker {OTHER}@2"), WAIT_SECONDS)
+    reports = [Report(*about, "elsewhere", worker=AGENT)]
+    conductor.cast(ctxt, ConductorEvents.report, reports=reports)
     eventually(lambda: logged(cloud, f"{mine} may not report on elsewhere"), WAIT_SECONDS)
     conductor.cast(ctxt, ConductorEvents.alive, binary="nova-conductor", host="conductor-1")
     eventually(lambda: logged(cloud, f"{mine} may not ask for alive"), WAIT_SECONDS)

@@ -113,7 +113,8 @@ def assert_nothing_is_left(cloud: DistributedCloud) -> None:
 
 def test_services_are_seen(cloud: DistributedCloud) -> None:
     compute = cloud.connection("micronova-admin").compute
-    wanted = ["nova-compute"] * 3 + ["nova-conductor"] * 2 + ["nova-scheduler"] * 2
+    wanted = ["micronova-agent"] * 3 + ["nova-compute"] * 3
+    wanted += ["nova-conductor"] * 2 + ["nova-scheduler"] * 2
     # A sign of life that was sent before a conductor listened is lost; the next one isn't.
     eventually(
         lambda: sorted(one.binary for one in compute.services() if one.state == "up") == wanted
@@ -254,7 +255,10 @@ def test_prometheus_scrapes_every_service(cloud: DistributedCloud, tmp_path: Pat
         route = 'route="/v2.1/servers",method="POST",status="202"'
         assert watching.one(f"sum(micronova_http_requests_total{{{route}}})") >= 3
         services = watching.by("binary", 'max by (binary) (micronova_services{state="up"})')
-        assert services == {"nova-compute": 3, "nova-conductor": 2, "nova-scheduler": 2}
+        assert services == {
+            "micronova-agent": 3,
+            **{"nova-compute": 3, "nova-conductor": 2, "nova-scheduler": 2},
+        }
         assert watching.by("alertname", 'ALERTS{alertstate="firing"}') == {}
         assert watching.rules() > 20
     for name, port in cloud.metrics_ports.items():

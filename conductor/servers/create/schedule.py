@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,7 +80,7 @@ class Placing:
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
         exhausted: str | None = None
-        unusable += self._waits.kept_from(operation)
+        unusable += (*self._waits.kept_from(operation), *self._silent(operation))
         room = self._waits.room_for(server)
         for _ in range(_LOSSES):
             started = clock.utcnow()
@@ -110,6 +110,14 @@ class Placing:
             claims = (*decision.claims, {"host": decision.host, "result": placed_or_why_not})
             alternates = decision.alternates
         raise Unavailable("Every suitable host was claimed by another server first.")
+
+    def _silent(self, operation: Operation) -> Collection[str]:
+        """Return the hosts whose agents are down, for a build that has met one: the same worker
+        may carry more, which a scheduler may hold to be up for a while."""
+        if not operation.planned(CreatePlan).awaited:
+            return ()
+        with self._cloud.store.read() as connection:
+            return self._cloud.down(connection)
 
     def place_many(self, builds: Sequence[Moved], *, go_on: bool = True) -> Iterator[Moved | None]:
         """Find hosts for the servers of one create, in one decision.

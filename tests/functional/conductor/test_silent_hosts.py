@@ -43,6 +43,21 @@ def left(world: World, build: Build) -> Build:
     return command
 
 
+def test_no_other_host_of_a_silent_worker_is_tried(tmp_path: Path) -> None:
+    world = World(tmp_path, hosts=("pve1", "pve2", "pve3"))
+    world.conductor.runner.start()
+    uuid, _ = first_build(world)
+    world.silence("pve1", "pve2")
+    world.make_due()
+    second = world.compute.wait_for(2)
+    assert (second.placed.host, second.attempt) == ("pve3", 2)
+    world.answer(second, ok=True, power_state=1)
+    world.until(uuid, "active")
+    world.answer(removal(world), ok=True, gone=True)
+    world.until_operation("done", "done")
+    world.close()
+
+
 def removal(world: World) -> Destroy:
     """The command that removes what was left, once the agent answers."""
     seen = len(world.compute.sent)

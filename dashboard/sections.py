@@ -18,12 +18,13 @@ from dashboard.pages import (
     services,
     usage,
     volumes,
+    waiting,
 )
 from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),
-    Section("Servers", (*servers.PAGES, *all_regions.PAGES)),
+    Section("Servers", (*servers.PAGES, *all_regions.PAGES, *waiting.PAGES)),
     Section("Volumes", volumes.PAGES),
     Section("Networks", networks.PAGES),
     Section("Images", images.PAGES),

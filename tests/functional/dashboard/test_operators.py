@@ -284,6 +284,43 @@ def test_a_manager_sees_the_migrations_of_the_project(
     assert "pve" in admin.get(f"/migrations?server={server.id}").text
 
 
+# --- who waits for room
+
+
+def test_those_that_wait_are_listed_with_what_would_take_them(
+    cleared: None, three_nodes: EmbeddedCloud, member: Browser, admin: Browser
+) -> None:
+    assert "Nobody waits." in member.get("/servers/waiting").text
+    operator = three_nodes.connection("micronova-admin").compute
+    found = operator.get("/os-hypervisors/detail", microversion="2.87").json()
+    nodes = [one["memory_mb"] for one in found["hypervisors"]]
+    large = operator.create_flavor(name="large", ram=max(nodes) * 6 // 10, vcpus=1, disk=1)
+    compute = three_nodes.connection().compute
+    image = next(three_nodes.connection().image.images(name="cirros")).id
+    quotas = f"/os-quota-sets/{three_nodes.connection().current_project_id}"
+    operator.put(quotas, json={"quota_set": {"ram": -1}})
+    asked = {"image_id": image, "flavor_id": large.id, "networks": "none"}
+    hints = {"micronova:wait": 600}
+    made = [
+        compute.create_server(name=f"large-{number}", scheduler_hints=hints, **asked)
+        for number in range(len(nodes) + 1)
+    ]
+    try:
+        page = member.until("/servers/waiting", lambda page: "1 of 1" in page.text)
+        assert f"{large.ram} MEMORY_MB" in page.text
+        assert "More hosts would do" not in page.text and member.calls == 1
+        assert sum(f"/dashboard/servers/{one.id}" in page.links for one in made) == 1
+        text = admin.get("/servers/waiting").text
+        assert three_nodes.connection().current_project_id in text
+        assert "1 like pve" in text and "for 1 server" in text
+    finally:
+        for one in made:
+            compute.delete_server(one)
+        operator.delete_flavor(large)
+        operator.delete(quotas)
+    member.until("/servers/waiting", lambda page: "Nobody waits." in page.text)
+
+
 # --- services
 
 

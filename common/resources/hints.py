@@ -16,6 +16,9 @@ NEAR_IP = "build_near_host_ip"
 CIDR = "cidr"
 #: seconds that a request may wait for room on a host; also a flavor's extra spec
 WAIT = "micronova:wait"
+#: whether all servers of a request are placed together or none is, whatever its ``min_count``
+WAIT_ALL = "micronova:wait_all"
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 #: the size of the network around the address if the hint has none
 _DEFAULT_CIDR = "/24"
 _DIGITS = 9
@@ -52,10 +55,26 @@ def wait_seconds(hints: Mapping[str, Any], extra_specs: Mapping[str, str]) -> in
     asked = hints.get(WAIT, extra_specs.get(WAIT))
     if asked is None:
         return 0
-    text = str(asked[0] if isinstance(asked, list) and len(asked) == 1 else asked)
+    text = _one(asked)
     if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
         raise ValueError(f"{WAIT} is a whole number of seconds, not {text[:40]!r}")
     return int(text)
+
+
+def wait_all(hints: Mapping[str, Any]) -> bool:
+    """Return whether a request's servers are placed all or none. Raises ValueError."""
+    asked = hints.get(WAIT_ALL)
+    if asked is None:
+        return False
+    text = _one(asked)
+    if text.lower() not in _TRUTH:
+        raise ValueError(f"{WAIT_ALL} is true or false, not {text[:40]!r}")
+    return _TRUTH[text.lower()]
+
+
+def _one(asked: Any) -> str:
+    """Return a hint's value, which clients may send as a list of one."""
+    return str(asked[0] if isinstance(asked, list) and len(asked) == 1 else asked)
 
 
 @functools.lru_cache(maxsize=256)

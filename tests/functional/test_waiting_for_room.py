@@ -53,11 +53,12 @@ def create(cloud: Cloud, tmp_path: Path) -> Callable[..., str]:
         flavor: str = LARGE,
         wait: Any = 600,
         group: str | None = None,
+        wait_all: str | None = None,
         **more: Any,
     ) -> str:
         server = {"name": name, "flavorRef": flavor, "imageRef": image, "networks": "none"} | more
         body: dict[str, Any] = {"server": server}
-        asked = {"micronova:wait": wait, "group": group}
+        asked = {"micronova:wait": wait, "micronova:wait_all": wait_all, "group": group}
         hints = {name: value for name, value in asked.items() if value is not None}
         if hints:
             body["os:scheduler_hints"] = hints
@@ -175,10 +176,17 @@ def test_no_more_wait_than_a_project_may_have(
         delete(cloud, one)
 
 
-def test_the_servers_of_a_request_with_min_count_wait_for_room_for_all(
-    cloud: Cloud, create: Callable[..., str], full: list[str], tmp_path: Path
+@pytest.mark.parametrize(
+    "asked", [{"min_count": 2, "max_count": 2}, {"max_count": 2, "wait_all": "true"}]
+)
+def test_the_servers_of_a_request_wait_for_room_for_all(
+    cloud: Cloud,
+    create: Callable[..., str],
+    full: list[str],
+    tmp_path: Path,
+    asked: dict[str, Any],
 ) -> None:
-    create("gang", min_count=2, max_count=2)
+    create("gang", **asked)
     gang = "SELECT count(*) FROM servers WHERE name LIKE 'gang%' AND vm_state = ?"
     together = "SELECT count(*) FROM waiting_builds WHERE gang IS NOT NULL AND woken_at IS NULL"
     eventually(lambda: look(tmp_path, together) == 2)
@@ -281,15 +289,27 @@ def test_one_that_needs_what_no_host_has_waits_too(
     delete(cloud, uuid)
 
 
-@pytest.mark.parametrize("wait", ["soon", "-1", "1.5", [1, 2], {"a": 1}, "9" * 30, True, ""])
-def test_a_hint_that_is_no_number_is_refused(cloud: Cloud, tmp_path: Path, wait: Any) -> None:
+_NO_NUMBERS = ["soon", "-1", "1.5", [1, 2], {"a": 1}, "9" * 30, True, ""]
+_NO_TRUTHS = ["perhaps", "2", [True, True], {}, ""]
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        *(("micronova:wait", one) for one in _NO_NUMBERS),
+        *(("micronova:wait_all", one) for one in _NO_TRUTHS),
+    ],
+)
+def test_a_hint_that_says_nothing_is_refused(
+    cloud: Cloud, tmp_path: Path, hint: str, value: Any
+) -> None:
     body = {
         "server": {"name": "s", "flavorRef": "1", "imageRef": image_id(tmp_path)},
-        "os:scheduler_hints": {"micronova:wait": wait},
+        "os:scheduler_hints": {hint: value},
     }
     answer = cloud.api.simulate_post("/v2.1/servers", json=body, headers={"X-Auth-Token": MEMBER})
     assert answer.status_code == 400
-    assert "micronova:wait" in answer.text
+    assert hint in answer.text
 
 
 def test_what_is_shown_of_those_that_wait(

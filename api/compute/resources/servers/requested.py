@@ -63,6 +63,9 @@ def parse(body: Mapping[str, Any], version: int) -> Requested:
         if asked.get(name):
             raise NotSupported(sentence)
     least, most = _counts(asked)
+    wished = _hints(body)
+    if hints.wait_all(wished["scheduler_hints"]):
+        least = most
     devices = devices_of(asked)
     image, wanted = image_of(asked, devices), asked.get("networks") or ()
     networks = () if isinstance(wanted, str) else _networks(wanted, most)
@@ -88,7 +91,7 @@ def parse(body: Mapping[str, Any], version: int) -> Requested:
             "availability_zone": place.zone,
             "force_host": place.host,
             **_for_the_guest(asked),
-            **_hints(body),
+            **wished,
         },
     )
 
@@ -144,6 +147,7 @@ def _hints(body: Mapping[str, Any]) -> dict[str, Any]:
         raise Invalid(f"{hints.NEAR_IP} and {hints.CIDR} name no network: {error}") from error
     try:
         hints.wait_seconds(asked, {})
+        hints.wait_all(asked)
     except ValueError as error:
         raise Invalid(f"Invalid scheduler hint: {error}") from error
     return {"scheduler_hints": asked, "server_group": _server_group(asked)}

@@ -319,6 +319,8 @@ class BulkPlan(Plan):
     """How many of its moves may be in progress."""
     live_only: bool = False
     """Whether running servers are moved only while they run."""
+    waits_until: datetime.datetime | None = None
+    """Until when a server that finds no host is tried again, however often."""
     steering: Steering = Steering.GO
 
 

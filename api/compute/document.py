@@ -219,15 +219,16 @@ Four resources of micronova's own show what would happen; nothing is claimed, wr
 `/bulk-migrations` moves many servers in one operation of the ledger, for administrators: see
 operate.md.
 
-- `POST /bulk-migrations` with `{"bulk_migration": {"drain": {"host", "at_once", "live_only"}}}` or
+- `POST /bulk-migrations` with `{"bulk_migration": {"drain": {"host", "at_once", "live_only",
+  "wait_seconds"}}}` or
   `{"bulk_migration": {"rebalance": {"limit", "at_once"}}}` answers 202 with its `id`. Refused with
   404: no such host; 409: it does not answer, or one is under way there already.
 - `GET /bulk-migrations/{id}` shows `action`, `host`, `state` (queued and running: under way; done:
   none remain; failed: some do), `message` (how many moved, how many remain, why), `asked` (go,
-  pause, cancel), `at_once`, `live_only` and `moves`: each with `server`, `name`, `state` (waiting,
-  blocked, moving, confirming, moved, gone, failed), `way`, `source`, `target`, `operation_id`,
-  `stage`, `tries`, `not_before`, `reason` and `purpose`. `GET /bulk-migrations` (`limit`, `host`)
-  lists the last ones without their moves.
+  pause, cancel), `at_once`, `live_only`, `waits_until` (null: not at all) and `moves`: each with
+  `server`, `name`, `state` (waiting, blocked, moving, confirming, moved, gone, failed), `way`,
+  `source`, `target`, `operation_id`, `stage`, `tries`, `not_before`, `reason` and `purpose`.
+  `GET /bulk-migrations` (`limit`, `host`) lists the last ones without their moves.
 - `POST /bulk-migrations/{id}/action` with `{"pause": null}`, `{"resume": null}` or
   `{"cancel": null}` answers 202; 409 for a bulk migration that has ended or was cancelled.
 

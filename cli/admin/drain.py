@@ -9,7 +9,7 @@ from typing import Any
 from cli.admin import bulk
 from cli.admin.node import HOST
 from cli.audits import answer
-from cli.command import Lister, flag
+from cli.command import Lister, argument, flag
 
 _PLAN = ("ID", "Name", "Way", "To", "Reason")
 
@@ -25,6 +25,13 @@ class DrainNode(Lister):
     arguments = (
         HOST,
         bulk.choice(flag("--dry-run", help="Show what would happen; change nothing")),
+        argument(
+            "--wait-for-room",
+            metavar="<seconds>",
+            type=int,
+            default=0,
+            help="For how long servers that find no host are tried again",
+        ),
         flag("--live-only", help="Leave running servers that would have to be stopped"),
         bulk.AT_ONCE,
         bulk.WAIT,
@@ -39,6 +46,8 @@ class DrainNode(Lister):
             number = bulk.steer(self.cloud, parsed_args, "drain", host)
         else:
             asked = {"at_once": parsed_args.at_once, "live_only": parsed_args.live_only}
+            if parsed_args.wait_for_room:
+                asked["wait_seconds"] = parsed_args.wait_for_room
             number = bulk.begin(self.cloud, "drain", host=host, **asked)
         found = shown(self, number, wait=parsed_args.wait)
         return bulk.HEADERS, bulk.rows(found)

@@ -24,8 +24,18 @@ class BulkMigrationEndpoint:
         self._cloud, self._runner, self._notifier = cloud, runner, notifier
         self._whatif = WhatIfEndpoint(cloud)
 
-    def drain(self, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool) -> int:
-        operation = begin_bulk.drain(self._cloud, ctxt, host, at_once, live_only=live_only)
+    def drain(
+        self,
+        ctxt: RequestContext,
+        host: str,
+        at_once: int,
+        *,
+        live_only: bool,
+        wait_seconds: int = 0,
+    ) -> int:
+        operation = begin_bulk.drain(
+            self._cloud, ctxt, host, at_once, live_only=live_only, wait_seconds=wait_seconds
+        )
         self._notifier.spread(ctxt)
         return self._begin(operation)
 

@@ -11,10 +11,19 @@ from common.resources.bulk_migrations import Steering
 class BulkMigrationRpc(Protocol):
     """Migrations of many servers."""
 
-    def drain(self, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool) -> int:
+    def drain(
+        self,
+        ctxt: RequestContext,
+        host: str,
+        at_once: int,
+        *,
+        live_only: bool,
+        wait_seconds: int = 0,
+    ) -> int:
         """Disable a host, and begin to move its servers to others; return the operation's id.
 
-        ``live_only``: running servers that can't be moved while they run stay. Raises
+        ``live_only``: running servers that can't be moved while they run stay. ``wait_seconds``:
+        for how long servers that find no host are tried again, however often. Raises
         HostNotFound; Conflict if it does not answer, or is being drained already.
         """
 

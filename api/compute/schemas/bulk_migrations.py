@@ -11,8 +11,16 @@ MAX_AT_ONCE = 100
 MAX_MOVES = 100
 
 _AT_ONCE: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_AT_ONCE}
+#: a year; what is really waited for is bounded by an option
+_WAIT: Schema = {"type": "integer", "minimum": 0, "maximum": 365 * 86_400}
 _DRAIN: Schema = record(
-    {"host": types.FQDN, "at_once": _AT_ONCE, "live_only": {"type": "boolean"}}, ["host"]
+    {
+        "host": types.FQDN,
+        "at_once": _AT_ONCE,
+        "live_only": {"type": "boolean"},
+        "wait_seconds": _WAIT,
+    },
+    ["host"],
 )
 _REBALANCE: Schema = record(
     {"limit": {"type": "integer", "minimum": 1, "maximum": MAX_MOVES}, "at_once": _AT_ONCE}

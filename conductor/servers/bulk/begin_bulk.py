@@ -31,9 +31,16 @@ REASON = "being drained"
 
 
 def drain(
-    cloud: Cloud, ctxt: RequestContext, host: str, at_once: int, *, live_only: bool
+    cloud: Cloud,
+    ctxt: RequestContext,
+    host: str,
+    at_once: int,
+    *,
+    live_only: bool,
+    wait_seconds: int = 0,
 ) -> Operation:
     """See ``ConductorRpc.drain``."""
+    seconds = min(wait_seconds, int(cloud.conf.conductor.wait_most_seconds))
 
     def work(connection: Transaction) -> Operation:
         # Locked before the host's row, as in every transaction that changes a service.
@@ -49,6 +56,9 @@ def drain(
         placement_outbox.add(connection, [host], version)
         registry.disable(connection, host, REASON)
         plan = planned(connection, facts, at_once, live_only=live_only)
+        if seconds:
+            until = clock.utcnow() + datetime.timedelta(seconds=seconds)
+            plan = dataclasses.replace(plan, waits_until=until)
         return _insert(connection, cloud, ctxt, InternalAction.DRAIN, plan, host)
 
     return cloud.store.run(work)
@@ -91,8 +101,7 @@ def set_state(cloud: Cloud, number: int, steering: Steering) -> None:
             raise Conflict(f"Bulk migration {number} was cancelled; it ends with its moves.")
         values = {}
         if steering == Steering.GO:
-            seconds = int(cloud.conf.conductor.bulk_migration_timeout_seconds)
-            values["deadline"] = clock.utcnow() + datetime.timedelta(seconds=seconds)
+            values["deadline"] = _deadline(cloud, plan)
         store.save(connection, operation, dataclasses.replace(plan, steering=steering), **values)
         leases.make_due(connection, number)
 
@@ -119,4 +128,14 @@ def _insert(
     kind = ResourceType.HOST if action == InternalAction.DRAIN else ResourceType.CLOUD
     project = str(ctxt.project_id or "")
     item = start.new(cloud, action, (kind, of), project, plan)
-    return ledger.insert(connection, ctxt, [item])[0]
+    begun = ledger.insert(connection, ctxt, [item])[0]
+    if plan.waits_until is not None:
+        ledger.save(connection, begun.id, deadline=_deadline(cloud, plan))
+    return begun
+
+
+def _deadline(cloud: Cloud, plan: BulkPlan) -> datetime.datetime:
+    """Return when no further move begins: the usual time after what is waited for."""
+    seconds = int(cloud.conf.conductor.bulk_migration_timeout_seconds)
+    now = clock.utcnow()
+    return max(now, plan.waits_until or now) + datetime.timedelta(seconds=seconds)

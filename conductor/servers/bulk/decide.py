@@ -12,10 +12,16 @@ from common.moving import Situation, Way, obstacle, way
 from common.resources.bulk_migrations import ENDED, UNDER_WAY, Move, MoveState, Steering
 from common.resources.states import OPEN_STATES, VmState
 from conductor.plans import BulkPlan
+from conductor.store.ledger.bulk_migrations import Begun
 
 #: how often one server is tried
 MAX_TRIES = 3
+#: pause after which a server that found no host is tried again, where that is waited for
+ROOM_SECONDS = 30.0
 NOT_LIVE = "it can't be moved while it runs, and is not to be stopped"
+
+
+_NONE = Begun("", None)
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class Facts:
 
     servers: Mapping[str, Seen]
     """By UUID; deleted ones are missing."""
-    operations: Mapping[int, tuple[str, str | None]]
-    """(state, message) of the migrations that were begun, by id."""
+    operations: Mapping[int, Begun]
+    """The migrations that were begun, by id."""
     now: datetime.datetime
     late: bool = False
     """The deadline has passed: no more moves begin."""
@@ -129,20 +135,36 @@ def refused(move: Move, why: str, now: datetime.datetime) -> Move:
     return dataclasses.replace(move, operation_id=None, not_before=now + pause, reason=why)
 
 
+def _ended(move: Move, its: Begun, plan: BulkPlan, now: datetime.datetime) -> Move:
+    """Return a move whose migration ended where it began; where room is waited for, a
+    migration that found no host is no try."""
+    why = its.message or "its migration ended, and it is where it was"
+    waits = plan.waits_until is not None and now < plan.waits_until
+    if not (its.found_no_host and waits):
+        return refused(dataclasses.replace(move, state=MoveState.MOVING), why, now)
+    return dataclasses.replace(
+        move,
+        state=MoveState.WAITING,
+        operation_id=None,
+        tries=move.tries - 1,
+        not_before=now + datetime.timedelta(seconds=ROOM_SECONDS),
+        reason=why,
+    )
+
+
 def _after(move: Move, plan: BulkPlan, facts: Facts) -> Move:
     if move.state in ENDED:
         return move
     seen = facts.servers.get(move.server_uuid)
     if seen is None:
         return dataclasses.replace(move, state=MoveState.GONE, reason="it was deleted")
-    state, message = facts.operations.get(move.operation_id or 0, ("", None))
-    if move.state in UNDER_WAY and state in OPEN_STATES:
+    its = facts.operations.get(move.operation_id or 0, _NONE)
+    if move.state in UNDER_WAY and its.state in OPEN_STATES:
         return move
     if seen.host != move.source:
-        return _elsewhere(move, seen, message, facts)
+        return _elsewhere(move, seen, its.message, facts)
     if move.state in UNDER_WAY:
-        why = message or "its migration ended, and it is where it was"
-        return refused(dataclasses.replace(move, state=MoveState.MOVING), why, facts.now)
+        return _ended(move, its, plan, facts.now)
     return _here(move, plan, seen)
 
 

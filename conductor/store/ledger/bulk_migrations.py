@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from common.messages.reports import Category
 from common.resources.bulk_migrations import ACTIONS, UNDER_WAY
 from common.resources.states import OPEN_STATES
 from conductor.plans import BulkPlan
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
-from db.schema import operations, servers
+from db.schema import faults, operations, servers
 
 _T = operations.c
 
@@ -52,7 +53,7 @@ def wake_after(connection: sa.Connection, operation_id: int) -> bool:
 
 def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
     """Return whether a migration that is in progress according to the plan has ended."""
-    return any(state not in OPEN_STATES for state, _ in states(connection, plan).values())
+    return any(one.state not in OPEN_STATES for one in states(connection, plan).values())
 
 
 def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:
@@ -75,10 +76,23 @@ def servers_of(
     return list(connection.execute(query.order_by(columns.memory_mib.desc(), columns.id)))
 
 
-def states(connection: sa.Connection, plan: BulkPlan) -> Mapping[int, tuple[str, str | None]]:
-    """Return (state, message) of its migrations in progress. One query, or none."""
+class Begun(NamedTuple):
+    """A migration in progress, or that has ended since the last look."""
+
+    state: str
+    message: str | None
+    found_no_host: bool = False
+
+
+_NO_HOST = sa.exists().where(
+    faults.c.operation_id == _T.id, faults.c.category == Category.NO_VALID_HOST
+)
+
+
+def states(connection: sa.Connection, plan: BulkPlan) -> Mapping[int, Begun]:
+    """Return its migrations in progress. One query, or none."""
     ids = [one.operation_id for one in plan.moves if one.state in UNDER_WAY and one.operation_id]
     if not ids:
         return {}
-    rows = connection.execute(sa.select(_T.id, _T.state, _T.message).where(_T.id.in_(ids)))
-    return {row.id: (row.state, row.message) for row in rows}
+    query = sa.select(_T.id, _T.state, _T.message, _NO_HOST).where(_T.id.in_(ids))
+    return {number: Begun(*row) for number, *row in connection.execute(query)}

@@ -34,6 +34,8 @@ class BulkMigration:
     finished_at: datetime.datetime | None
     at_once: int
     live_only: bool
+    waits_until: str | None
+    """Until when servers that find no host are tried again, however often."""
     steering: str
     moves: Sequence[Move]
 
@@ -79,6 +81,7 @@ def _of(row: Mapping[Any, Any]) -> BulkMigration:
         host=plan.get("target", {}).get("host"),
         at_once=plan.get("at_once", 1),
         live_only=plan.get("live_only", False),
+        waits_until=plan.get("waits_until"),
         steering=plan.get("steering", Steering.GO),
         moves=[codec.load(Move, one) for one in plan.get("moves", ())],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from common.resources.bulk_migrations import Move as BulkMove
 from common.resources.bulk_migrations import MoveState, Steering
 from conductor.plans import BulkPlan
 from conductor.servers.bulk import begin_bulk
+from conductor.servers.bulk.decide import MAX_TRIES
 from conductor.servers.bulk.looking import look
 from conductor.store.ledger import bulk_migrations as store
 from conductor.store.ledger import operations as ledger
@@ -236,6 +238,28 @@ def test_one_that_begins_something_else_first_is_tried_later(world: World) -> No
         "failed",
         f"Cancelled: 0 moved, 1 remain (1: Instance {uuid} is locked).",
     )
+
+
+def test_a_drain_that_waits_for_room_tries_again_until_a_host_has_some(world: World) -> None:
+    [uuid] = some_servers(world, 1)
+    hosts = world.scheduler.hosts
+    world.scheduler.hosts = [host for host in hosts if host == "pve1"]
+    begun = begin_bulk.drain(
+        world.conductor.cloud, ADMIN, "pve1", 1, live_only=False, wait_seconds=600
+    )
+    world.conductor.runner.submit(begun)
+    for _ in range(MAX_TRIES + 1):
+        world._wait(lambda: moves(world, begun.id)[uuid], lambda one: "No valid host" in str(one))
+        move = operation(world, begun.id).planned(BulkPlan).moves[0]
+        assert (move.state, move.tries) == ("waiting", 0) and move.not_before is not None
+        soon = dataclasses.replace(move, not_before=None, reason=None)
+        plan = dataclasses.replace(operation(world, begun.id).planned(BulkPlan), moves=(soon,))
+        world.conductor.store.run(lambda c, plan=plan: ledger.save(c, begun.id, plan=plan))
+        world.make_due()
+    world.scheduler.hosts = hosts
+    arrive(world, 1)
+    state, message = until_over(world, begun.id)
+    assert (state, message) == ("done", "1 moved, none remain.")
 
 
 def test_paused_resumed_and_cancelled(world: World) -> None:

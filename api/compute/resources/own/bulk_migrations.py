@@ -33,8 +33,9 @@ class BulkMigrations:
         ((kind, asked),) = call.body["bulk_migration"].items()
         at_once = asked.get("at_once", _AT_ONCE)
         if kind == "drain":
-            live_only = asked.get("live_only", False)
-            number = call.conductor.drain(call.ctxt, asked["host"], at_once, live_only=live_only)
+            more = {name: asked[name] for name in ("live_only", "wait_seconds") if name in asked}
+            more.setdefault("live_only", False)
+            number = call.conductor.drain(call.ctxt, asked["host"], at_once, **more)
         else:
             limit = asked.get("limit", _MOVES)
             number = call.conductor.apply_rebalance(call.ctxt, limit, at_once)

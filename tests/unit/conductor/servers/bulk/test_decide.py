@@ -12,7 +12,8 @@ from common.moving import Situation
 from common.resources.bulk_migrations import Move, MoveState, Steering, sentence
 from conductor.plans import BulkPlan, Place
 from conductor.servers.bulk import decide
-from conductor.servers.bulk.decide import MAX_TRIES, NOT_LIVE, Facts, Seen
+from conductor.servers.bulk.decide import MAX_TRIES, NOT_LIVE, ROOM_SECONDS, Facts, Seen
+from conductor.store.ledger.bulk_migrations import Begun
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 CARD = {"pci_passthrough:alias": "gpu:1"}
@@ -23,8 +24,8 @@ def seen(uuid: str, host: str = "h1", task: str | None = None, **situation: Any)
     return Seen(uuid, f"name-{uuid}", host, task, now)
 
 
-def facts(*servers: Seen, late: bool = False, **operations: tuple[str, str | None]) -> Facts:
-    known = {int(name.removeprefix("op")): value for name, value in operations.items()}
+def facts(*servers: Seen, late: bool = False, **operations: tuple[Any, ...]) -> Facts:
+    known = {int(name.removeprefix("op")): Begun(*value) for name, value in operations.items()}
     return Facts({one.uuid: one for one in servers}, known, NOW, late)
 
 
@@ -53,6 +54,20 @@ def started(plan: BulkPlan, found: Facts, others: int = 0, in_all: int = 8) -> l
 def test_a_drain_takes_whatever_is_on_its_host() -> None:
     plan = decide.after(drain(a_move()), facts(seen("a"), seen("b"), seen("c", "h2")))
     assert [(one.server_uuid, one.source) for one in plan.moves] == [("a", "h1"), ("b", "h1")]
+
+
+def test_one_that_finds_no_host_is_tried_again_where_room_is_waited_for() -> None:
+    found = facts(seen("a"), op5=("failed", "No valid host was found.", True))
+    later = NOW + datetime.timedelta(seconds=600)
+    move = only(drain(moving(), waits_until=later), found)
+    pause = datetime.timedelta(seconds=ROOM_SECONDS)
+    assert (move.state, move.tries, move.not_before) == (MoveState.WAITING, 0, NOW + pause)
+    assert move.reason == "No valid host was found."
+    for plan in (drain(moving()), drain(moving(), waits_until=NOW)):
+        move = only(plan, found)
+        assert (move.state, move.tries) == (MoveState.WAITING, 1)
+    other = facts(seen("a"), op5=("failed", "The task failed.", False))
+    assert only(drain(moving(), waits_until=later), other).tries == 1
 
 
 def test_a_rebalance_takes_only_what_was_planned() -> None:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
 from common import regex
-from common.databases import sessions
+from common.databases import primary, sessions
 from common.metrics import statements
 from db import limits
 
@@ -75,6 +75,7 @@ def writer(
     """
     engine = _engine(url, pool_size, "READ COMMITTED", idle_seconds)
     statements.measure(engine, "cloud", "writer")
+    primary.follow(engine)
     if standstill_seconds is not None:
         limits.end_idle_transactions(engine, standstill_seconds)
     if engine.dialect.name == "sqlite":
@@ -93,6 +94,7 @@ def reader(url: str, pool_size: int = 16, statement_seconds: float | None = None
     postgresql = make_url(url).get_backend_name() == "postgresql"
     engine = _engine(url, pool_size, "AUTOCOMMIT" if postgresql else "READ COMMITTED")
     statements.measure(engine, "cloud", "reader")
+    primary.follow(engine, writes=False)
     if statement_seconds is not None:
         limits.limit(engine, statement_seconds)
     if engine.dialect.name == "sqlite":

@@ -146,6 +146,7 @@ def _environment(address: URL) -> dict[str, str]:
     if isinstance(hosts := address.query.get("host"), tuple) or (hosts and ":" in str(hosts)):
         # SQLAlchemy's form of several: host=a:5432&host=b:5432
         several = [one.partition(":") for one in ([hosts] if isinstance(hosts, str) else hosts)]
+        found.setdefault("PGTARGETSESSIONATTRS", "read-write")
         found["PGHOST"] = ",".join(one[0] for one in several)
         found["PGPORT"] = ",".join(one[2] or "5432" for one in several)
     plain = {

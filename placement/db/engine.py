@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common.databases import fullness, sessions
+from common.databases import fullness, primary, sessions
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import statements
@@ -74,6 +74,9 @@ class Database:
         self.writer = sa.create_engine(url, **shape)
         statements.measure(self.reader, "placement", "reader")
         statements.measure(self.writer, "placement", "writer")
+        for engine in (self.reader, self.writer):
+            # On PostgreSQL the one that reads also writes, where one statement is enough.
+            primary.follow(engine)
         self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if self.is_sqlite:
             self._gate = threading.Lock()

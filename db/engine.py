@@ -29,6 +29,13 @@ OPTIONS = [
         help="SQLAlchemy URL of the cloud database for the API; on PostgreSQL of a role with "
         "SELECT only. On SQLite the same file as 'connection': writing is disabled.",
     ),
+    cfg.StrOpt(
+        "replica_connection",
+        secret=True,
+        help="SQLAlchemy URL of a streaming replica of 'reader_connection', with the same role, "
+        "where the API reads as long as the replica has replayed all that was committed before "
+        "the request; PostgreSQL only.",
+    ),
     cfg.IntOpt(
         "pool_size",
         default=16,

@@ -10,7 +10,7 @@ from sqlalchemy import exc
 
 from common.errors import Invalid, Unavailable
 from common.log import logger
-from db import limits
+from db import limits, replicas
 
 LOG = logger(__name__)
 
@@ -23,7 +23,7 @@ def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
     doesn't take.
     """
     try:
-        with engine.connect() as connection:
+        with replicas.connect(engine) as connection:
             yield connection
     except exc.DataError as error:
         raise Invalid("A filter of the request is not understood.") from error

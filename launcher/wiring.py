@@ -133,14 +133,16 @@ class Wiring:
     @functools.cached_property
     def reader(self) -> sa.Engine:
         """The cloud database, read-only. Raises ConfigurationError when it isn't named."""
-        from db import engine
+        from db import engine, replicas
 
         options = self.conf.database
         if not options.reader_connection:
             raise ConfigurationError("[database] reader_connection is not set.")
-        return engine.reader(
-            options.reader_connection, options.pool_size, options.reader_statement_seconds
-        )
+        limits = options.pool_size, options.reader_statement_seconds
+        made = engine.reader(options.reader_connection, *limits)
+        if options.replica_connection:
+            replicas.use(made, engine.reader(options.replica_connection, *limits))
+        return made
 
 
 def conductor(wiring: Wiring) -> Service:

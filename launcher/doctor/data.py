@@ -44,6 +44,7 @@ def _urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     found = {
         "[database] connection": conf.database.connection,
         "[database] reader_connection": conf.database.reader_connection,
+        "[database] replica_connection": conf.database.replica_connection,
         "[placement_database] connection": conf.placement_database.connection,
     }
     return {option: url for option, url in found.items() if url}

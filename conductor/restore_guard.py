@@ -1,8 +1,9 @@
 """Holds what destroys while the database may be older than the clusters; see ``store.restored``.
 
-After a start, if no other conductor ran, the VMs of all clusters that answer are compared with the
-record first. Until then operations that were open, and all that destroy, wait. If a mark proves
-that the database was restored, whatever destroys waits until an operator releases it.
+After a start, if no other conductor ran, and after a fail-over of the database, the VMs of all
+clusters that answer are compared with the record first. Until then operations that were open, and
+all that destroy, wait. If a mark proves that the database was restored, or a replica that was
+behind took over, whatever destroys waits until an operator releases it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from conductor.store.networks import unknown_vms
 from conductor.store.records import Operation
 from conductor.store.restored import Record
 from conductor.store.servers import vm_states
-from conductor.store.transactions import Store, Transaction
+from conductor.store.transactions import Store, Transaction, after_commit
 from db.reads.cloud import sentence
 
 #: how long what was read is used again, for what destroys, and for all else
@@ -108,6 +109,11 @@ class RestoreGuard:
         """Note that the record is held since now: what has to be read for it is read at once."""
         self.expire()
         self._on_hold()
+
+    def follow(self, connection: Transaction, timeline: str) -> None:
+        """Compare the record again if it was written on another timeline of the database."""
+        if restored.follow(connection, timeline):
+            after_commit(connection, self.expire)
 
     def expire(self) -> None:
         """Read the record again at the next question."""

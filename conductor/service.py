@@ -130,6 +130,7 @@ class ConductorService:
         self._guard = cloud.guard
         cloud.placement.on_freed = cloud.news.freed
         cloud.news.listen(lambda: self.runner.periodic.wake(waits.NAME))
+        self.store.follow = cloud.guard.follow
         flows |= all_flows.flows(cloud)
         tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
         self.runner.periodic.add(tidy)

@@ -316,6 +316,8 @@ cloud_identity = sa.Table(
     sa.Column("compare_since", UtcDateTime),
     sa.Column("compare_operation", sa.BigInteger, nullable=False, server_default=sa.text("0")),
     sa.Column("held_at", UtcDateTime),  # None: nothing is held
+    # Of PostgreSQL, that conductors wrote on last: common.databases.primary.
+    sa.Column("timeline", sa.String(32)),
     sa.Column("held_because", Json),
 )
 

@@ -1,8 +1,8 @@
 """Which of several PostgreSQL servers is the database now: the primary of the newest timeline.
 
-A promotion begins a new timeline. The server before it may be frozen only, come back and take
-statements, as nobody has fenced it off: what is written there is lost. So an engine connects to the
-primary whose timeline is the newest that this process has seen, and a process whose URL names
+A promotion begins a new timeline. The former primary may only have been frozen, come back and take
+statements, if nobody has fenced it off: what is written there is lost. So an engine connects to
+the primary whose timeline is the newest that this process has seen, and a process whose URL names
 several servers looks at all of them every few seconds. If another one has taken over, the
 connections to the former one are cut, also those on which a statement waits.
 """
@@ -313,7 +313,7 @@ def of(parameters: Mapping[str, Any]) -> Servers:
 
 
 def _forget() -> None:
-    global _lock  # noqa: PLW0603 - whoever held it is not in this process
+    global _lock  # who held it is not in this process
     _lock = threading.Lock()
     for servers in _known.values():
         servers.forget()

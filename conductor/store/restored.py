@@ -6,6 +6,9 @@ of no operation about that resource was made by a record that is lost: the datab
 its clusters. Then everything that destroys is held until an operator releases it, and operations
 that were open only look. A person's copy of a VM has the mark of its source, and another VMID.
 
+The same is compared when PostgreSQL has begun a new timeline, as after a fail-over: what the
+former primary committed last may be missing on a replica that was not synchronous.
+
 After the release marks up to the highest epoch that was seen prove nothing any more, and the base
 is raised above it.
 """
@@ -32,6 +35,11 @@ from db.schema import cloud_identity, operations
 LOG = logger(__name__)
 
 _I, _O = cloud_identity.c, operations.c
+
+
+#: IDs of operations that are left out after a fail-over: agents and marks may know them, of
+#: operations that are lost
+_LEFT_OUT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,32 @@ def last_operation(connection: sa.Connection) -> int:
 
 def begin_to_compare(connection: sa.Connection, owner: str) -> None:
     """Store that the record is to be compared, unless another conductor runs that has seen it."""
-    if pulse.others_run(connection, owner):
-        return
+    if not pulse.others_run(connection, owner):
+        _begin(connection)
+
+
+def follow(connection: sa.Connection, timeline: str) -> bool:
+    """Store which timeline of the database is written now, and that the record is to be compared
+    if it was another one before; return whether it was."""
+    known = connection.scalar(sa.select(_I.timeline).with_for_update())
+    if known == timeline:
+        return False
+    connection.execute(cloud_identity.update().values(timeline=timeline))
+    if known is None:
+        return False
+    _begin(connection)
+    last = last_operation(connection)
+    sequence = sa.func.pg_get_serial_sequence(operations.name, _O.id.name)
+    connection.execute(sa.select(sa.func.setval(sequence, last + _LEFT_OUT)))
+    LOG.warning(
+        "The database is at timeline %s, and was at %s: another server has taken over. The record "
+        "is compared with the clusters, as the last that was committed may be missing.",
+        *(timeline, known),
+    )
+    return True
+
+
+def _begin(connection: sa.Connection) -> None:
     last = last_operation(connection)
     connection.execute(
         cloud_identity.update().values(compare_since=clock.utcnow(), compare_operation=last)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import sqlalchemy as sa
 import tenacity
 
-from common.databases import fullness
+from common.databases import fullness, primary
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
@@ -96,6 +96,9 @@ class Store:
         self.recorders: tuple[Recorder, ...] = ()
         self._writer = writer
         self._reader = reader
+        self.follow: Callable[[Transaction, str], object] = lambda connection, timeline: None
+        """What is done first on a timeline of PostgreSQL that is new here, in its transaction."""
+        self._timeline: str | None = None
         self._refused = False
         """Whether the last failure was a write that the database didn't take."""
         # SQLite admits one writer and the others poll: so they queue here.
@@ -148,6 +151,10 @@ class Store:
             transaction = connection.begin()
             connection.info.pop(_AFTER, None)  # from a transaction that was rolled back
             change_events.watch(connection, bool(recorders))
+            timeline = connection.info.get(primary.TIMELINE)
+            if timeline is not None and timeline != self._timeline:
+                self.follow(connection, timeline)
+                after_commit(connection, lambda: self._follows(timeline))
             done = work(connection)
             for recorder in recorders:
                 _write(recorder, connection)
@@ -166,6 +173,9 @@ class Store:
         for each in afterwards:
             each()
         return done
+
+    def _follows(self, timeline: str) -> None:
+        self._timeline = timeline
 
     def answers(self) -> bool:
         """Return whether the database can be read, and written if it refused that before.

@@ -57,6 +57,6 @@ def sentence(because: Mapping[str, Any]) -> str:
             f"{because.get('epoch')}, and the record ends at epoch {because.get('record_epoch')}"
         )
     return (
-        f"The database was put back: {proof}. Nothing is destroyed until an operator has "
-        "decided: micronova restore."
+        f"The database was put back, or a replica that was behind took over: {proof}. Nothing is "
+        "destroyed until an operator has decided: micronova restore."
     )

@@ -104,6 +104,7 @@ def upgrade() -> None:
         sa.Column("compare_since", UtcDateTime, nullable=True),
         sa.Column("compare_operation", sa.BigInteger, server_default=sa.text("0"), nullable=False),
         sa.Column("held_at", UtcDateTime, nullable=True),
+        sa.Column("timeline", sa.String(32), nullable=True),
         sa.Column("held_because", Json, nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_cloud_identity"),
     )

@@ -464,6 +464,7 @@ class Conductor:
             self._start,
         )
         flows |= all_flows(self.cloud)
+        self.store.follow = self.cloud.guard.follow
         self.filters = Filters(self.cloud)
         self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look))
         self.accept = Accept(self.cloud)

@@ -46,7 +46,7 @@ from launcher import configuration
 from launcher.embedded.settings import render
 from scheduler.client import SchedulerClient
 from scheduler.select import CHANGED, NOT_TOGETHER, TAKEN
-from tests.functional import backends
+from tests.functional import backends, brokers
 
 FACTS_PER_MESSAGE = 200
 SLOTS_PER_HOST = 8
@@ -158,7 +158,7 @@ def schedulers(hosts: int, count: int) -> Iterator[tuple[Schedulers, SchedulerCl
         folder = stack.enter_context(backends.private_folder())
         postgres = stack.enter_context(backends.postgres())
         postgres.execute("CREATE DATABASE placement")
-        broker = stack.enter_context(backends.rabbitmq())
+        broker = stack.enter_context(brokers.rabbitmq())
         made = Schedulers(folder, postgres.url("placement"), broker, stack)
         made.fill(hosts)
         yield made, made.start(count)

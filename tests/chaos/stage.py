@@ -41,7 +41,7 @@ from tests.chaos.nursery import Nursery
 from tests.chaos.proxy import Proxy
 from tests.chaos.settings import carries, sections
 from tests.fixtures.auth import SERVICE
-from tests.functional import backends
+from tests.functional import backends, brokers
 
 START_SECONDS = 90
 NODES = 2
@@ -88,7 +88,7 @@ class Stage(Cloud):
         self.director = Director(folder / "director")
         stack.callback(self.director.close)
         postgres = stack.enter_context(backends.postgres())
-        self.broker = stack.enter_context(backends.broker())
+        self.broker = stack.enter_context(brokers.broker())
         bus = urlsplit(self.broker.url)
         self.proxy = Proxy(bus.port or 0)
         stack.callback(self.proxy.close)

@@ -7,16 +7,13 @@ The programs are Debian's; no service of the system is touched. Each runs as an 
 from __future__ import annotations
 
 import atexit
-import collections
 import contextlib
 import dataclasses
 import functools
 import glob
-import json
 import os
 import pwd
 import secrets
-import shlex
 import shutil
 import signal
 import socket
@@ -24,16 +21,12 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from common.process.child import die_with_parent
-
-if TYPE_CHECKING:
-    from launcher.bus_users import BusUser
 
 START_SECONDS = 90
 #: the range that the kernel chooses ports from
@@ -318,155 +311,3 @@ def postgres(**more: str) -> Iterator[Postgres]:
             server = Postgres(port, process.pid)
             wait_until("PostgreSQL", server.answers, process, log)
             yield server
-
-
-#: command of `rabbitmqctl` → what definitions call it, and its arguments
-_RIGHTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "set_permissions": ("permissions", ("user", "configure", "write", "read")),
-    "set_topic_permissions": ("topic_permissions", ("user", "exchange", "write", "read")),
-}
-
-
-class Broker:
-    """A RabbitMQ server that can be stopped and started again; what is durable stays."""
-
-    def __init__(
-        self,
-        url: str,
-        log: Path,
-        run: Callable[[], contextlib.AbstractContextManager[int]],
-        control: Callable[[Sequence[str]], str],
-        environment: Mapping[str, str],
-    ) -> None:
-        self.url, self._environment = url, environment
-        self.pid = 0
-        self._log, self._run, self._control = log, run, control
-        self._running = contextlib.ExitStack()
-
-    def start(self) -> None:
-        """Return once it listens."""
-        self.pid = self._running.enter_context(self._run())
-
-    def stop(self) -> None:
-        """End it in order, as its service manager does."""
-        self._running.close()
-
-    def control(self, words: Sequence[str]) -> str:
-        """Run `rabbitmqctl` with these arguments; return what it prints."""
-        return self._control(words)
-
-    def program(self, folder: Path) -> Path:
-        """Write a program `rabbitmqctl` of this broker into a folder; return its path."""
-        who = account("rabbitmq").name
-        variables = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **self._environment}
-        words = [*(["runuser", "-u", who, "--"] if who else []), "env", "-i"]
-        words += [*(f"{name}={value}" for name, value in variables.items()), str(RABBITMQCTL)]
-        made = folder / "rabbitmqctl"
-        made.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', encoding="utf-8")
-        made.chmod(0o755)
-        return made
-
-    def add_users(self, users: Sequence[BusUser]) -> dict[str, str]:
-        """Make users with their rights; return {user: its transport URL}."""
-        passwords = {user.name: secrets.token_hex(12) for user in users}
-        lines = [["add_user", name, password] for name, password in passwords.items()]
-        self.run([*lines, *(words for user in users for words in user.commands())])
-        host = self.url.rpartition("@")[2]
-        return {name: f"rabbit://{name}:{word}@{host}" for name, word in passwords.items()}
-
-    def run(self, lines: Iterable[Sequence[str]]) -> None:
-        """Do at once what `rabbitmqctl` with these arguments does, which takes a second each."""
-        found: dict[str, list[Mapping[str, object]]] = collections.defaultdict(list)
-        for command, *words in lines:
-            if command == "add_user":
-                found["users"].append({"name": words[0], "password": words[1], "tags": []})
-                continue
-            kind, names = _RIGHTS[command]
-            assert words[0] == "-p"
-            found[kind].append(dict(zip(("vhost", *names), words[1:], strict=True)))
-        file = self._log.parent / "definitions.json"
-        file.write_text(json.dumps(found), encoding="utf-8")
-        file.chmod(0o644)
-        self.control(["import_definitions", str(file)])
-
-    def tail(self, characters: int = 4000) -> str:
-        """The end of what it has logged: why a connection was closed, for one."""
-        return self._log.read_text(errors="replace")[-characters:]
-
-
-@contextlib.contextmanager
-def rabbitmq() -> Iterator[str]:
-    """Run RabbitMQ; gives the transport URL."""
-    with broker() as running_:
-        yield running_.url
-
-
-@contextlib.contextmanager
-def broker(user: str = "micronova", tls: Tls | None = None) -> Iterator[Broker]:
-    """Run RabbitMQ with an epmd of its own, and with one user."""
-    require(RABBITMQ, EPMD)
-    assert RABBITMQ is not None
-    assert EPMD is not None
-    port, distribution, names = free_port(), free_port(), free_port()
-    who = account("rabbitmq")
-    password = secrets.token_hex(16)
-    with private_folder() as folder:
-        home, log = who.own(folder / "home"), folder / "rabbitmq.log"
-        config = folder / "rabbitmq.conf"
-        listener = f"listeners.tcp.1 = 127.0.0.1:{port}\n"
-        if tls is not None:
-            listener = tls.listener(port)
-        config.write_text(
-            f"{listener}"
-            f"default_user = {user}\ndefault_pass = {password}\n"
-            "vm_memory_high_watermark.absolute = 1GB\ndisk_free_limit.absolute = 50MB\n"
-        )
-        config.chmod(0o644)
-        environment = {
-            "HOME": str(home),
-            "ERL_EPMD_PORT": str(names),
-            "ERL_EPMD_ADDRESS": "127.0.0.1",
-            # The start script then becomes the server, which so ends with us, however we end.
-            "RUNNING_UNDER_SYSTEMD": "true",
-            "RABBITMQ_NODENAME": f"micronova-{os.getpid()}-{port}@localhost",
-            "RABBITMQ_DIST_PORT": str(distribution),
-            "RABBITMQ_CONFIG_FILE": str(config),
-            "RABBITMQ_MNESIA_BASE": str(home / "mnesia"),
-            "RABBITMQ_LOG_BASE": str(home / "log"),
-            "RABBITMQ_LOGS": "-",
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "plugins"),
-            "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
-            # Nobody's cores are kept busy by an idle broker.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none +sbwtdcpu none",
-        }
-        with contextlib.ExitStack() as stack:
-            command = [EPMD, "-port", str(names), "-address", "127.0.0.1"]
-            daemon = stack.enter_context(running(command, who, folder / "epmd.log"))
-            wait_until("epmd", lambda: listens(names), daemon, folder / "epmd.log")
-
-            @contextlib.contextmanager
-            def run() -> Iterator[int]:
-                with running([str(RABBITMQ)], who, log, environment) as server:
-                    wait_until("RabbitMQ", lambda: listens(port), server, log)
-                    yield server.pid
-
-            def control(words: Sequence[str]) -> str:
-                done = subprocess.run(  # type: ignore[call-overload]
-                    [str(RABBITMQCTL), *words],
-                    env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
-                    cwd=home,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    text=True,
-                    timeout=START_SECONDS,
-                    check=False,
-                    **who.keywords,
-                )
-                assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
-                return str(done.stdout)
-
-            url = f"rabbit://{user}:{password}@127.0.0.1:{port}/"
-            made = Broker(url, log, run, control, environment)
-            stack.callback(made.stop)
-            made.start()
-            yield made

@@ -46,7 +46,7 @@ from tests.fixtures.deployment_page import (
     WORKER,
     Printed,
 )
-from tests.functional import backends, deployment_places, nginx, programs
+from tests.functional import backends, brokers, deployment_places, nginx, programs
 from tests.functional.distributed import START_SECONDS, simulated, token_file
 from tests.functional.systemd import Systemd
 from tests.pages import block
@@ -62,7 +62,7 @@ class Deployment:
 
     folder: Path
     postgres: backends.Postgres
-    broker: backends.Broker
+    broker: brokers.Broker
     keystone: Keystone
     places: Mapping[str, str]
     ports: Mapping[str, int]
@@ -266,7 +266,7 @@ def machine(folder: Path, *, users: bool = False) -> Iterator[Deployment]:
     with contextlib.ExitStack() as stack:
         postgres = stack.enter_context(backends.postgres())
         caches = [stack.enter_context(backends.memcached()) for _ in range(2)]
-        broker = stack.enter_context(backends.broker(user="guest"))
+        broker = stack.enter_context(brokers.broker(user="guest"))
         keystone = stack.enter_context(_keystone(folder))
         simulator = stack.enter_context(simulated(folder))
         ports = {name: backends.free_port() for name in _SERVED}

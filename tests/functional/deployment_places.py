@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.functional.backends import Broker, Postgres
+from tests.functional.backends import Postgres
+from tests.functional.brokers import Broker
 
 
 def paths(folder: Path) -> dict[str, str]:

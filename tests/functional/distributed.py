@@ -35,7 +35,7 @@ from launcher import bus_users as bus_users_of
 from launcher import configuration
 from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.fixtures import null
-from tests.functional import backends
+from tests.functional import backends, brokers
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 
@@ -130,7 +130,7 @@ class DistributedCloud:
 
     folder: Path
     postgres: backends.Postgres
-    broker: backends.Broker
+    broker: brokers.Broker
     children: dict[str, Child]
     ports: Mapping[str, int]
     metrics_ports: Mapping[str, int]
@@ -218,7 +218,7 @@ def distributed_cloud(
     with contextlib.ExitStack() as stack:
         postgres = stack.enter_context(backends.postgres(**(postgres_settings or {})))
         cache = stack.enter_context(backends.memcached())
-        broker = stack.enter_context(backends.broker())
+        broker = stack.enter_context(brokers.broker())
         bus = broker.url
         apis = dict(_COMPACT if compact else _APIS)
         if second_api:
@@ -424,7 +424,7 @@ def _commands(
 
 
 def _buses(
-    broker: backends.Broker, agents: Mapping[str, Sections], layout: _Layout
+    broker: brokers.Broker, agents: Mapping[str, Sections], layout: _Layout
 ) -> dict[str, str]:
     """Make a user of the bus for each service; return {user: URL}."""
     conf = config.load([*configuration.registers()])

@@ -21,7 +21,7 @@ from conductor.notifications.config import enabled
 from launcher import configuration
 from tests.fixtures.auth import ADMIN
 from tests.fixtures.notifications import UNVERSIONED, differences
-from tests.functional import backends
+from tests.functional import brokers
 from tests.functional.cloud import eventually
 from tests.functional.test_costs import Cloud, image_id, look, read_state
 
@@ -83,8 +83,8 @@ class Consumer:
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[backends.Broker]:
-    with backends.broker() as running:
+def broker() -> Iterator[brokers.Broker]:
+    with brokers.broker() as running:
         yield running
 
 
@@ -101,13 +101,13 @@ def options(url: str, **more: Any) -> Sequence[tuple[str, str, Any]]:
 
 
 @pytest.fixture
-def consumer(broker: backends.Broker) -> Iterator[Consumer]:
+def consumer(broker: brokers.Broker) -> Iterator[Consumer]:
     with Consumer(broker.url) as listening:
         yield listening
 
 
 @pytest.fixture
-def cloud(tmp_path: Path, broker: backends.Broker, consumer: Consumer) -> Iterator[Cloud]:
+def cloud(tmp_path: Path, broker: brokers.Broker, consumer: Consumer) -> Iterator[Cloud]:
     audits = {"instance_usage_audit": True, "instance_usage_audit_period": "year"}
     more = options(
         broker.url,
@@ -297,7 +297,7 @@ world.create()
 
 
 def test_what_a_killed_conductor_has_committed_is_told_by_the_next_one(
-    tmp_path: Path, broker: backends.Broker, consumer: Consumer
+    tmp_path: Path, broker: brokers.Broker, consumer: Consumer
 ) -> None:
     """It is killed between the commit and whatever would have it sent."""
     done = subprocess.run(
@@ -316,7 +316,7 @@ def test_what_a_killed_conductor_has_committed_is_told_by_the_next_one(
 
 @pytest.mark.long
 def test_while_the_bus_is_away_servers_are_made_and_told_of_later(
-    tmp_path: Path, broker: backends.Broker
+    tmp_path: Path, broker: brokers.Broker
 ) -> None:
     """Of a consumer with oslo.messaging's own defaults, for which queue_type is set."""
     _delete_queues(broker)
@@ -339,7 +339,7 @@ def test_while_the_bus_is_away_servers_are_made_and_told_of_later(
         made.stop()
 
 
-def _delete_queues(broker: backends.Broker) -> None:
+def _delete_queues(broker: brokers.Broker) -> None:
     """Delete the queues of other tests, which are of another type."""
     import kombu
 

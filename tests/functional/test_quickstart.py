@@ -28,7 +28,7 @@ from common.rpc import permissions, senders
 from launcher.quickstart import bus, steps
 from launcher.quickstart.machine import Machine, Ports
 from launcher.quickstart.memory import Memory
-from tests.functional import backends
+from tests.functional import backends, brokers
 from tests.functional.backends import Postgres, free_port
 from tests.functional.unprepared import Unprepared, at_a_terminal, micronova, unprepared
 
@@ -97,7 +97,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("quickstart")
     with (
         backends.postgres() as postgres,
-        backends.rabbitmq() as bus,
+        brokers.rabbitmq() as bus,
         unprepared(folder / "simulator", nodes=1, speed=50.0) as cluster,
     ):
         yield Place(folder, postgres, bus, cluster, free_port(8))
@@ -229,7 +229,7 @@ def test_the_broker_gets_a_user_for_each_service(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     where = (tmp_path, tmp_path, backends_user(), "127.0.0.1", Ports())
-    with backends.broker() as broker:
+    with brokers.broker() as broker:
         monkeypatch.setenv("PATH", f"{broker.program(tmp_path).parent}:{os.environ['PATH']}")
         memory = Memory.read(Machine(*where))
         bus.check(memory)

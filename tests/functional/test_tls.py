@@ -37,6 +37,7 @@ from launcher.doctor import bus as doctor
 from placement.db.engine import Database
 from tests.fixtures.deployment_page import TLS
 from tests.functional import backends
+from tests.functional.brokers import broker
 from tests.pages import block
 from web import auth
 
@@ -156,8 +157,8 @@ class Brokers:
 @pytest.fixture(scope="module")
 def brokers(made: Certificates) -> Iterator[Brokers]:
     with (
-        backends.broker(tls=tls_of(made, "here")) as right,
-        backends.broker(tls=tls_of(made, "elsewhere")) as misnamed,
+        broker(tls=tls_of(made, "here")) as right,
+        broker(tls=tls_of(made, "elsewhere")) as misnamed,
     ):
         yield Brokers(right.url, misnamed.url)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.functional import backends
+from tests.functional import brokers
 from tests.functional.pages.prepared import SECOND, SETTINGS, TRACE
 from tests.functional.pages.reading import SECONDS, Reading, lines
 from tests.functional.pages.site import Site
@@ -20,13 +20,13 @@ from tests.functional.waiting import eventually
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[backends.Broker]:
-    with backends.broker() as running:
+def broker() -> Iterator[brokers.Broker]:
+    with brokers.broker() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def consumer(broker: backends.Broker) -> Iterator[Consumer]:
+def consumer(broker: brokers.Broker) -> Iterator[Consumer]:
     with Consumer(broker.url) as listening:
         yield listening
 
@@ -40,7 +40,7 @@ def collector() -> Iterator[Collector]:
 @pytest.fixture(scope="module")
 def site(
     tmp_path_factory: pytest.TempPathFactory,
-    broker: backends.Broker,
+    broker: brokers.Broker,
     consumer: Consumer,
     collector: Collector,
 ) -> Iterator[Site]:

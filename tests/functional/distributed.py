@@ -2,7 +2,9 @@
 
 PostgreSQL (two databases, a role that only reads), RabbitMQ, memcached, Keystone, the simulator;
 two workers each of clients' APIs and of placement, two conductors, two schedulers, three
-agents. Every service is a process by name that a test may kill and start again.
+agents. Every service is a process by name that a test may kill and start again. With a proxy
+before them, there are two processes of clients' APIs and two of placement; with `spare`, a replica
+of PostgreSQL and three nodes of RabbitMQ.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from launcher import bus_users as bus_users_of
 from launcher import configuration
 from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.fixtures import null
-from tests.functional import backends, brokers
+from tests.functional import backends, brokers, postgres_pair, proxies
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 
@@ -49,7 +51,8 @@ _APIS = {"compute": "public", "placement": "placement"}
 """{name of the process: what it serves}; the first one serves every API of clients."""
 _COMPACT = {"compute": "all"}
 
-SECOND_API = "compute-2"
+SECOND_API, _SECOND_PLACEMENT = "compute-2", "placement-2"
+_SECOND = {SECOND_API: "public", _SECOND_PLACEMENT: "placement"}
 _REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
 
 _WORKERS = 2
@@ -72,6 +75,8 @@ class _Layout:
     apis: Mapping[str, str]
     """{name of the process: what it serves}."""
     ports: Mapping[str, int]
+    front: int | None = None
+    """Where a proxy listens that is before them."""
 
     @property
     def compact(self) -> bool:
@@ -85,6 +90,8 @@ class _Layout:
 
     def url(self, kind: str) -> str:
         """Return where an API is."""
+        if self.front is not None:
+            return f"http://127.0.0.1:{self.front}{_TYPES[kind][1]}"
         if kind == "placement" and not self.compact:
             return f"http://127.0.0.1:{self.ports[kind]}"
         return f"http://127.0.0.1:{self.ports['compute']}{_TYPES[kind][1]}"
@@ -137,6 +144,13 @@ class DistributedCloud:
     """{process: where it answers Prometheus}."""
     make: Callable[[str, Programs], Child]
     """Makes a process by name."""
+    url: str
+    """The compute API, by its proxy if there is one."""
+    keystone: Keystone
+    pair: postgres_pair.Pair | None = None
+    cluster: brokers.Cluster | None = None
+    proxied: proxies.States | None = None
+    """What the proxy thinks of its servers, if it says so."""
 
     def replace(self, name: str, programs: Programs) -> None:
         """Let a process end in order, and start that of another installation in its place."""
@@ -153,6 +167,20 @@ class DistributedCloud:
             config_files=[str(self.folder / "clouds.yaml")], load_envvars=False
         )
         return openstack.connection.Connection(config=config.get_one(name))
+
+    def environment(self, name: str = "micronova") -> dict[str, str]:
+        """Return the environment of a client's shell."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("OS_")}
+        yaml = str(self.folder / "clouds.yaml")
+        return kept | {"OS_CLIENT_CONFIG_FILE": yaml, "OS_CLOUD": name}
+
+    def answer(self, name: str, path: str) -> str:
+        """Return what a process answers to operators; empty: nothing."""
+        try:
+            url = f"http://127.0.0.1:{self.metrics_ports[name]}/{path}"
+            return requests.get(url, timeout=10).text
+        except requests.RequestException:
+            return ""
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         """Send a signal to a service and its workers, e.g. ``conductor-1``, ``placement``."""
@@ -198,7 +226,8 @@ def distributed_cloud(
     null_hosts: int = 0,
     postgres_settings: Mapping[str, str] | None = None,
     clocks: Mapping[str, Path] | None = None,
-    second_api: bool = False,
+    proxy: str | None = None,
+    spare: bool = False,
     compact: bool = False,
     bus_users: bool = True,
     programs: Programs = TREE,
@@ -207,32 +236,36 @@ def distributed_cloud(
 
     An audit must then find nothing left, unless `audited` is False. With `null_hosts` there is no
     simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
-    has the clock that its file says: see `backends.moved_clock`. With `second_api` another process
-    like `compute` is named `SECOND_API`. `compact` is the layout with the fewest processes: one
-    serves every API, placement too, and conductors have schedulers of their own. Each service has
-    a user of its own on the bus, unless `bus_users` is False. `programs` are what it consists of.
+    has the clock that its file says: see `backends.moved_clock`. `proxy` is one of
+    `proxies.PROXIES`. `compact` is the layout with the fewest processes: one serves every API,
+    placement too, and conductors have schedulers of their own. Each service has a user of its own
+    on the bus, unless `bus_users` is False. `programs` are what it consists of.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
     )
     with contextlib.ExitStack() as stack:
-        postgres = stack.enter_context(backends.postgres(**(postgres_settings or {})))
+        pair = stack.enter_context(postgres_pair.pair()) if spare else None
+        cluster = stack.enter_context(brokers.cluster()) if spare else None
+        postgres = (
+            pair.primary.server
+            if pair
+            else stack.enter_context(backends.postgres(**(postgres_settings or {})))
+        )
+        broker = cluster.nodes[0] if cluster else stack.enter_context(brokers.broker())
+        bus = cluster or broker
         cache = stack.enter_context(backends.memcached())
-        broker = stack.enter_context(brokers.broker())
-        bus = broker.url
-        apis = dict(_COMPACT if compact else _APIS)
-        if second_api:
-            apis[SECOND_API] = apis["compute"]
+        apis = {**(_COMPACT if compact else _APIS), **(_SECOND if proxy else {})}
         ports = {name: backends.free_port() for name in apis}
-        layout = _Layout(apis, ports)
-        databases = make_databases(postgres)
-        identity = stack.enter_context(_keystone(folder, layout))
+        layout = _Layout(apis, ports, backends.free_port() if proxy else None)
+        databases = make_databases(pair or postgres)
+        keystone = stack.enter_context(_keystone(folder, layout))
         simulator = None if null_hosts else stack.enter_context(simulated(folder))
         agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
-        common = _common(folder, identity["micronova-api"], layout, databases, bus, cache)
-        buses = _buses(broker, agents, layout) if bus_users else {}
-        agents_users = _agents_users(folder, identity["micronova-compute"], agents)
-        logins = {**identity, **dict(agents_users)}
+        logins = _logins(folder, keystone)
+        common = _common(folder, logins["micronova-api"], layout, databases, bus.url, cache)
+        buses = _buses(bus, agents, layout) if bus_users else {}
+        logins |= dict(_agents_users(folder, logins["micronova-compute"], agents))
         names = (*apis, *layout.replicas, *(f"compute-{agent}" for agent in agents))
         metrics = {name: backends.free_port() for name in names}
         listed = _commands(folder, common, agents, layout, metrics, buses, logins)
@@ -247,19 +280,38 @@ def distributed_cloud(
             return programs.child(name, module, words, log, {**extra, **of_clock})
 
         children = {name: make(name, programs) for name in commands}
-        cloud = DistributedCloud(folder, postgres, broker, children, ports, metrics, make)
+        proxied = proxy and stack.enter_context(_proxied(folder, proxy, layout, metrics))
+        cloud = DistributedCloud(
+            *(folder, postgres, broker, children, ports, metrics, make, layout.url("compute")),
+            *(keystone, pair, cluster, proxied or None),
+        )
         _upgrade(folder, programs)
         for name in cloud.children:
             stack.callback(lambda name=name: cloud.children[name].stop())
             cloud.children[name].start()
         for name in cloud.children:
             cloud.wait_started(name)
+        found = [layout.url(kind) for kind in ("compute", "placement")]
+        eventually(lambda: all(_answers(f"{one}/") for one in found), START_SECONDS)
         eventually(lambda: _hosts_up(cloud) == (null_hosts or len(NODES)), START_SECONDS)
         yield cloud
         if audited:
             Audits(cloud).assert_clean()
         for child in cloud.children.values():
             child.signal(signal.SIGTERM)  # all at once; each is waited for below
+
+
+@contextlib.contextmanager
+def _proxied(
+    folder: Path, proxy: str, layout: _Layout, metrics: Mapping[str, int]
+) -> Iterator[proxies.States | None]:
+    """Run a proxy before both processes of each API; gives what it thinks of them."""
+    two = (("compute", SECOND_API), ("placement", _SECOND_PLACEMENT))
+    ports = layout.ports
+    public, placement = (((ports[a], metrics[a]), (ports[b], metrics[b])) for a, b in two)
+    assert layout.front is not None
+    with proxies.PROXIES[proxy](proxies.Behind(folder, public, placement), layout.front) as states:
+        yield states
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,6 +324,8 @@ class Databases:
     reader: str
     placement_owner: str
     placement: str
+    replica: str | None
+    """For the APIs, whichever server is the replica."""
 
 
 _ROLES = (
@@ -280,7 +334,7 @@ _ROLES = (
 )
 
 
-def make_databases(postgres: backends.Postgres) -> Databases:
+def make_databases(postgres: backends.Postgres | postgres_pair.Pair) -> Databases:
     """Make both databases, their owners, and a role that may read the cloud database."""
     words = {name: secrets.token_hex(12) for name in _ROLES}
     postgres.execute(*(f"CREATE ROLE {n} LOGIN PASSWORD '{word}'" for n, word in words.items()))
@@ -293,16 +347,22 @@ def make_databases(postgres: backends.Postgres) -> Databases:
         reader=postgres.url("micronova", "micronova_api", words["micronova_api"]),
         placement_owner=postgres.url("placement", "placement", words["placement"]),
         placement=postgres.url("placement", "micronova_placement", words["micronova_placement"]),
+        replica=postgres.url(
+            *("micronova", "micronova_api", words["micronova_api"]),
+            target_session_attrs="prefer-standby",
+        )
+        if isinstance(postgres, postgres_pair.Pair)
+        else None,
     )
 
 
 @contextlib.contextmanager
-def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, Login]]:
-    """Run Keystone with the APIs in its catalog; gives the services' logins, by their users."""
+def _keystone(folder: Path, layout: _Layout) -> Iterator[Keystone]:
+    """Run Keystone with the APIs in its catalog."""
     server = Keystone(folder, port=0)
     server.listen()
     try:
-        passwords = load_passwords(folder, users=(*PEOPLE, *SEPARATE))
+        passwords = _passwords(folder)
         endpoints = [identity_at(server.auth_url)]
         endpoints += [Endpoint(kind, name, layout.url(kind)) for kind, (name, _) in _TYPES.items()]
         server.prepare(endpoints, passwords, lambda step: None)
@@ -314,11 +374,21 @@ def _keystone(folder: Path, layout: _Layout) -> Iterator[dict[str, Login]]:
             passwords,
             project_id(server.auth_url, passwords),
         )
-        yield {
-            user: service_credentials(server.auth_url, passwords, user=user) for user in SEPARATE
-        }
+        yield server
     finally:
         server.stop()
+
+
+def _passwords(folder: Path) -> Mapping[str, str]:
+    return load_passwords(folder, users=(*PEOPLE, *SEPARATE))
+
+
+def _logins(folder: Path, keystone: Keystone) -> dict[str, Login]:
+    """Return the services' logins, by their users."""
+    passwords = _passwords(folder)
+    return {
+        user: service_credentials(keystone.auth_url, passwords, user=user) for user in SEPARATE
+    }
 
 
 @contextlib.contextmanager
@@ -370,7 +440,8 @@ def _common(
             "seed": {"flavors": ",".join(FLAVORS)},
         },
         "api": {
-            "database": {"reader_connection": databases.reader},
+            "database": {"reader_connection": databases.reader}
+            | ({"replica_connection": databases.replica} if databases.replica else {}),
             "audit_log": {"file": str(folder / "audit.log")},
         },
         "placement": {"placement_database": {"connection": databases.placement}},
@@ -399,13 +470,13 @@ def _commands(
     answering: dict[str, Sections] = {
         name: {
             "metrics": {"port": str(port)},
-            **_bus(buses, name, agents),
-            **_login(logins, name),
+            **_bus(buses, name, layout, agents),
+            **_login(logins, name, layout),
         }
         for name, port in metrics.items()
     }
     for name, served in layout.apis.items():
-        own = folder / ("placement.conf" if name == "placement" else "api.conf")
+        own = folder / ("placement.conf" if served == "placement" else "api.conf")
         port = folder / f"{name}-metrics.conf"
         write_private(port, render(answering[name]))
         words = [f"micronova.wsgi:{served}", "--workers", str(_WORKERS)]
@@ -424,22 +495,25 @@ def _commands(
 
 
 def _buses(
-    broker: brokers.Broker, agents: Mapping[str, Sections], layout: _Layout
+    bus: brokers.Broker | brokers.Cluster, agents: Mapping[str, Sections], layout: _Layout
 ) -> dict[str, str]:
     """Make a user of the bus for each service; return {user: URL}."""
     conf = config.load([*configuration.registers()])
-    conf.set_override("transport_url", broker.url)
+    conf.set_override("transport_url", bus.url)
     conf.set_override("own_scheduler", layout.compact, group="conductor")
     workers = [agent["compute"]["worker"] for agent in agents.values()]
-    return broker.add_users(bus_users_of.users(conf, workers))
+    return bus.add_users(bus_users_of.users(conf, workers))
 
 
-def _bus(buses: Mapping[str, str], process: str, agents: Mapping[str, Sections]) -> Sections:
+def _bus(
+    buses: Mapping[str, str], process: str, layout: _Layout, agents: Mapping[str, Sections]
+) -> Sections:
     """Return the option with the URL of a process's own user."""
-    if not buses or process == "placement":
+    served = layout.apis.get(process)
+    if not buses or served == "placement":
         return {}
     kind, _, name = process.partition("-")
-    if process in (*_APIS, SECOND_API):
+    if served:
         user = senders.user_of(senders.API)
     elif kind == senders.COMPUTE:
         user = senders.user_of(kind, agents[name]["compute"]["worker"])
@@ -448,11 +522,11 @@ def _bus(buses: Mapping[str, str], process: str, agents: Mapping[str, Sections])
     return {"DEFAULT": {"transport_url": buses[user]}}
 
 
-def _login(logins: Mapping[str, Login], process: str) -> Sections:
+def _login(logins: Mapping[str, Login], process: str, layout: _Layout) -> Sections:
     """Return the options by which a process logs in to Keystone, with a user of its own."""
-    if process in (*_APIS, SECOND_API):
-        user = "micronova-placement" if process == "placement" else "micronova-api"
-        return {"keystone_authtoken": logins[user], "placement": logins[user]}
+    if served := layout.apis.get(process):
+        login = logins["micronova-placement" if served == "placement" else "micronova-api"]
+        return {"keystone_authtoken": login, "placement": login}
     kind = process.partition("-")[0]
     user = f"micronova-{process if kind == senders.COMPUTE else kind}"
     return {"placement": logins[user]}

@@ -1,4 +1,8 @@
-"""Clients that create servers all the time, and what became of what they asked for."""
+"""Clients that create servers all the time, and what became of what they asked for.
+
+with work(cloud) as what, creating(**what, prefix="x") as load:
+    cloud.kill("conductor-1")
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,26 @@ from typing import Any
 
 import requests
 
+from tests.functional.client import Client, assert_nothing_is_left, statuses
+from tests.functional.distributed import DistributedCloud
+from tests.functional.waiting import eventually
+
+#: how long anything that was asked for may take
+WAIT_SECONDS = 300
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What became of what clients asked for."""
+
+    accepted: int
+    made: int
+    errors: int
+    """Requests that clients were refused, or not answered."""
+    longest_seconds: float
+    wrong: list[str]
+    """Answers that were not true: what was refused and made, accepted and not made, or twice."""
+
 
 @dataclasses.dataclass
 class Load:
@@ -20,10 +44,39 @@ class Load:
 
     accepted: dict[str, str] = dataclasses.field(default_factory=dict)
     """{name: UUID}."""
+    refused: dict[str, str] = dataclasses.field(default_factory=dict)
+    """{name: the error that its client met}."""
     errors: list[str] = dataclasses.field(default_factory=list)
+    """All errors, those of who only looks among them."""
     longest_seconds: float = 0.0
     """How long one of them waited for an answer at the most."""
     looks: int = 0
+
+    def outcome(self, compute: Any) -> Outcome:
+        """Return what became of it; nothing is being built any more."""
+        found = _servers(compute)
+        states = {one["name"]: one["status"] for one in found}
+        times = Counter(one["name"] for one in found)
+        mine = {name: states.get(name) for name in self.accepted}
+        wrong = [f"{name} was refused, and made: {self.refused[name]}" for name in self.refused]
+        wrong = [said for name, said in zip(self.refused, wrong, strict=True) if name in states]
+        wrong += [
+            f"{name} was accepted, and is {state}"
+            for name, state in mine.items()
+            if state != "ACTIVE"
+        ]
+        wrong += [f"{name} was made {count} times" for name, count in times.items() if count > 1]
+        return Outcome(
+            accepted=len(self.accepted),
+            made=sum(state == "ACTIVE" for state in mine.values()),
+            errors=len(self.errors),
+            longest_seconds=round(self.longest_seconds, 1),
+            wrong=wrong,
+        )
+
+    def building(self, compute: Any) -> bool:
+        """Return whether something is being built still."""
+        return "BUILD" in {one["status"] for one in _servers(compute)}
 
     def assert_no_errors(self) -> None:
         """Fail if any client met an error, or none got anything."""
@@ -43,6 +96,18 @@ class Load:
         mine = {states.get(name, "missing") for name in self.accepted}
         assert mine <= {"ACTIVE", "BUILD"}, mine
         return mine == {"ACTIVE"}
+
+
+@contextlib.contextmanager
+def work(cloud: DistributedCloud) -> Iterator[dict[str, Any]]:
+    """Give what `creating` needs to know; all servers are deleted in the end, and nothing of them
+    may be left."""
+    client = Client(cloud)
+    yield {"url": cloud.url, "token": str(cloud.connection().auth_token), "body": client.body}
+    for one in client.compute.servers(details=False):
+        client.compute.delete_server(one.id)
+    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+    assert_nothing_is_left(cloud)
 
 
 def _servers(compute: Any) -> list[dict[str, Any]]:
@@ -66,11 +131,13 @@ def creating(
             while not stop.wait(pause):
                 name = f"{prefix}-{next(numbers)}"
                 asked = {"server": {**body, "name": name}}
-                answer = _ask(load, session, "POST", f"{url}/servers", asked)
-                if answer is not None:
-                    load.accepted[name] = answer["server"]["id"]
-                if _ask(load, session, "GET", f"{url}/servers?limit=1") is not None:
-                    load.looks += 1
+                made = _ask(load, session, "POST", f"{url}/servers", asked)
+                if isinstance(made, str):
+                    load.refused[name] = made
+                else:
+                    load.accepted[name] = made["server"]["id"]
+                seen = _ask(load, session, "GET", f"{url}/servers?limit=1")
+                load.looks += not isinstance(seen, str)
 
     threads = [threading.Thread(target=client) for _ in range(clients)]
     for thread in threads:
@@ -84,14 +151,15 @@ def creating(
 
 
 def _ask(load: Load, session: requests.Session, method: str, url: str, body: Any = None) -> Any:
+    """Return the answer's body, or the error."""
     began = time.monotonic()
     try:
         answer = session.request(method, url, json=body, timeout=120)
-    except requests.RequestException as error:
-        load.errors.append(f"{method}: {error}")
-        return None
+        error = "" if answer.ok else f"{method}: {answer.status_code} {answer.text[:300]}"
+    except requests.RequestException as failure:
+        error = f"{method}: {failure}"
     load.longest_seconds = max(load.longest_seconds, time.monotonic() - began)
-    if not answer.ok:
-        load.errors.append(f"{method}: {answer.status_code} {answer.text[:300]}")
-        return None
+    if error:
+        load.errors.append(error)
+        return error
     return answer.json()

@@ -140,8 +140,12 @@ class Pair:
         eventually(lambda: self.primary.value(streams) == 0, 30)
 
     def fail_over(self, end: Callable[[Member], None] = Member.kill) -> None:
-        """End the primary somehow, and promote the replica; they change places."""
+        """End the primary somehow, and promote the replica."""
         end(self.primary)
+        self.swap()
+
+    def swap(self) -> None:
+        """Promote the replica; both change places."""
         self.replica.promote()
         self.primary, self.replica = self.replica, self.primary
 

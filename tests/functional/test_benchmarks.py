@@ -14,6 +14,7 @@ from benchmarks.all import BENCHMARKS, Benchmark, run
 _APART = {"all", "asking", "counted", "processes", "serving", "sites", "statements"} | {
     "placement_vs_original",
     "soak",
+    "stories",
 }
 
 

@@ -21,6 +21,7 @@ from launcher import configuration
 from launcher.doctor import bus
 from launcher.embedded.settings import render
 from tests.functional import backends
+from tests.functional.client import Client, assert_nothing_is_left, statuses
 from tests.functional.cloud import eventually
 from tests.functional.distributed import DistributedCloud, distributed_cloud
 from tests.functional.monitor import prometheus
@@ -41,74 +42,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DistributedCloud
     """One cloud for all tests here."""
     with distributed_cloud(tmp_path_factory.mktemp("distributed")) as running:
         yield running
-
-
-class Client:
-    """One user's program."""
-
-    def __init__(self, cloud: DistributedCloud) -> None:
-        self._cloud = cloud.connection()
-        self.compute = self._cloud.compute
-        self._what = {
-            "flavor_id": self.compute.find_flavor("m1.nano", ignore_missing=False).id,
-            "image_id": self._cloud.image.find_image("cirros", ignore_missing=False).id,
-            "networks": [
-                {"uuid": self._cloud.network.find_network("vmbr0", ignore_missing=False).id}
-            ],
-        }
-
-    def create(self, name: str) -> Any:
-        return self.compute.create_server(name=name, **self._what)
-
-    @property
-    def project(self) -> str:
-        return str(self._cloud.current_project_id)
-
-    def create_volume(self, server: str) -> str:
-        """One of 1 GiB that the server reaches."""
-        body = {
-            "volume": {"size": 1},
-            "OS-SCH-HNT:scheduler_hints": {"local_to_instance": server},
-        }
-        return str(self._volume("POST", "/volumes", body)["volume"]["id"])
-
-    def delete_volume(self, volume: str) -> None:
-        self._volume("DELETE", f"/volumes/{volume}")
-
-    def volumes(self) -> list[str]:
-        """The status of each."""
-        return [one["status"] for one in self._volume("GET", "/volumes/detail")["volumes"]]
-
-    def _volume(self, method: str, path: str, body: Any = None) -> Any:
-        answer = self._cloud.block_storage.request(path, method, json=body)
-        assert answer.ok, answer.text
-        return answer.json() if answer.content else None
-
-    def attach(self, server: str, volume: str) -> None:
-        self.compute.create_volume_attachment(server, volume=volume)
-
-    def detach(self, server: str, volume: str) -> None:
-        self.compute.delete_volume_attachment(server, volume)
-
-
-def statuses(compute: Any) -> dict[str, str]:
-    # Not as the SDK's objects: a hundred of them, again and again, would keep the tests busy.
-    found = compute.get("/servers/detail").json()["servers"]
-    return {one["name"]: one["status"] for one in found}
-
-
-def assert_nothing_is_left(cloud: DistributedCloud) -> None:
-    admin = cloud.connection("micronova-admin")
-    assert list(admin.compute.servers(all_projects=True)) == []
-    for provider in admin.placement.get("/resource_providers").json()["resource_providers"]:
-        url = f"/resource_providers/{provider['uuid']}/usages"
-        usages = admin.placement.get(url).json()["usages"]
-        assert not any(usages.values()), f"{provider['name']}: {usages}"
-    limits = cloud.connection().compute.get("/limits").json()["limits"]["absolute"]
-    used = {name: value for name, value in limits.items() if name.endswith("Used") and value > 0}
-    assert used == {}
-    # A delete is told when config and volumes are gone; a lock may be let go a moment later.
-    eventually(lambda: not any(any(held.values()) for held in cloud.held().values()), 30)
 
 
 def test_services_are_seen(cloud: DistributedCloud) -> None:
@@ -176,14 +109,9 @@ def test_what_a_client_gave_up_is_not_carried_out(cloud: DistributedCloud, hasty
     """No conductor works while a client waits; the answer says so, and nothing follows later."""
     client = Client(cloud)
     headers = {"X-Auth-Token": cloud.connection().auth_token}
-    what = {
-        "flavorRef": client._what["flavor_id"],
-        "imageRef": client._what["image_id"],
-        "networks": client._what["networks"],
-    }
     asked = (
         ("os-keypairs", {"keypair": {"name": "late", "public_key": PUBLIC_KEY}}),
-        ("servers", {"server": {"name": "late", **what}}),
+        ("servers", {"server": {"name": "late", **client.body}}),
     )
     conductors = ("conductor-1", "conductor-2")
     for name in conductors:

@@ -15,14 +15,13 @@ from typing import Any
 import pytest
 import requests
 
+from tests.functional import load
 from tests.functional.distributed import DistributedCloud, distributed_cloud
-from tests.functional.load import creating
-from tests.functional.test_distributed import Client, assert_nothing_is_left, statuses
+from tests.functional.load import WAIT_SECONDS, creating
 from tests.functional.waiting import eventually
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
 
-WAIT_SECONDS = 300
 FROZEN_SECONDS = 90
 #: each is one of two, but for the agents and the APIs, which are one process tree each
 MOVED = ("conductor-1", "scheduler-1", "compute-pve1", "compute", "placement")
@@ -50,22 +49,8 @@ def cloud(
 
 @pytest.fixture
 def work(cloud: DistributedCloud) -> Iterator[dict[str, Any]]:
-    """What `creating` needs to know; all servers are deleted in the end."""
-    client = Client(cloud)
-    what = client._what
-    yield {
-        "url": f"http://127.0.0.1:{cloud.ports['compute']}/compute/v2.1",
-        "token": str(cloud.connection().auth_token),
-        "body": {
-            "flavorRef": what["flavor_id"],
-            "imageRef": what["image_id"],
-            "networks": what["networks"],
-        },
-    }
-    for one in client.compute.servers(details=False):
-        client.compute.delete_server(one.id)
-    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
-    assert_nothing_is_left(cloud)
+    with load.work(cloud) as what:
+        yield what
 
 
 def offset_of(cloud: DistributedCloud, name: str) -> float | None:
@@ -96,7 +81,7 @@ def test_a_clock_that_is_wrong_breaks_nothing(
     """Of one machine, whose clock steps while the service runs."""
     compute = cloud.connection().compute
     eventually(lambda: abs(offset_of(cloud, name) or 99.0) < 2)
-    with creating(**work, prefix=f"clock-{name}-{seconds}") as load:
+    with creating(**work, prefix=f"clock-{name}-{seconds}") as made:
         clocks[name].write_text(f"{seconds:+d}\n")
         try:
             eventually(lambda: abs((offset_of(cloud, name) or 0.0) - seconds) < 5, 60)
@@ -104,9 +89,9 @@ def test_a_clock_that_is_wrong_breaks_nothing(
             assert states_of_services(cloud) == {"up"}
         finally:
             clocks[name].write_text("+0\n")
-    load.assert_no_errors()
-    eventually(lambda: load.settled(compute), WAIT_SECONDS)
-    load.assert_made_once(compute)
+    made.assert_no_errors()
+    eventually(lambda: made.settled(compute), WAIT_SECONDS)
+    made.assert_made_once(compute)
 
 
 @pytest.mark.parametrize("name", ["conductor-1", "scheduler-1"])
@@ -132,15 +117,15 @@ def test_a_frozen_conductor_costs_no_client_an_error(
     cloud: DistributedCloud, work: dict[str, Any], name: str
 ) -> None:
     compute = cloud.connection().compute
-    with creating(**work, prefix=f"frozen-{name}") as load:
-        eventually(lambda: load.accepted)
+    with creating(**work, prefix=f"frozen-{name}") as made:
+        eventually(lambda: made.accepted)
         cloud.kill(name, signal.SIGSTOP)
         try:
             threading.Event().wait(FROZEN_SECONDS)
         finally:
             cloud.kill(name, signal.SIGCONT)
         threading.Event().wait(10)
-    print(f"accepted {len(load.accepted)}, longest {load.longest_seconds:.1f} s")
-    load.assert_no_errors()
-    eventually(lambda: load.settled(compute), WAIT_SECONDS)
-    load.assert_made_once(compute)
+    print(f"accepted {len(made.accepted)}, longest {made.longest_seconds:.1f} s")
+    made.assert_no_errors()
+    eventually(lambda: made.settled(compute), WAIT_SECONDS)
+    made.assert_made_once(compute)

@@ -9,21 +9,18 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.functional import backends, haproxy, released
+from tests.functional import released
 from tests.functional.distributed import (
     SECOND_API,
     DistributedCloud,
     Programs,
     distributed_cloud,
 )
-from tests.functional.load import Load, creating
-from tests.functional.test_distributed import Client, assert_nothing_is_left, statuses
-from tests.functional.test_rolling_restart import API, WAIT_SECONDS, behind_haproxy, ready
+from tests.functional.load import WAIT_SECONDS, Load, creating, work
+from tests.functional.test_rolling_restart import API, ready
 from tests.functional.waiting import eventually
 
 pytestmark = [pytest.mark.distributed, pytest.mark.long, pytest.mark.timeout(3600)]
@@ -33,7 +30,7 @@ KINDS = {
     "agents": ("compute-pve1", "compute-pve2", "compute-pve3"),
     "api": (API, SECOND_API),
     "scheduler": ("scheduler-1", "scheduler-2"),
-    "placement": ("placement",),
+    "placement": ("placement", "placement-2"),
 }
 """Each is upgraded first once; the others follow in this order."""
 
@@ -51,54 +48,36 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory, old: Programs) -> Iterator[DistributedCloud]:
     folder = tmp_path_factory.mktemp("upgrade")
-    with distributed_cloud(folder, second_api=True, programs=old) as running:
+    with distributed_cloud(folder, proxy="haproxy", programs=old) as running:
         yield running
 
 
 @contextlib.contextmanager
-def load(
-    cloud: DistributedCloud, folder: Path, prefix: str
-) -> Iterator[tuple[Load, haproxy.States]]:
+def loaded(cloud: DistributedCloud, prefix: str) -> Iterator[Load]:
     """Clients create servers by the proxy until the block ends: all are made, without an error.
 
-    At the end all are deleted, and nothing is left of them. Gives what the proxy thinks of the
-    APIs, too.
+    At the end all are deleted, and nothing is left of them.
     """
-    port, client = backends.free_port(), Client(cloud)
-    what = client._what
-    body = {"flavorRef": what["flavor_id"], "imageRef": what["image_id"]}
-    work: dict[str, Any] = {
-        "url": f"http://127.0.0.1:{port}/compute/v2.1",
-        "token": str(cloud.connection().auth_token),
-        "body": {**body, "networks": what["networks"]},
-    }
+    compute = cloud.connection().compute
     began = time.monotonic()
-    try:
-        with behind_haproxy(cloud, folder, port) as states:
-            # few enough for the simulated nodes: none is refused for want of room
-            with creating(**work, prefix=prefix, clients=2, pause=3.0) as made:
-                yield made, states
-            made.assert_no_errors()
-            eventually(lambda: made.settled(client.compute), WAIT_SECONDS)
-            made.assert_made_once(client.compute)
+    with work(cloud) as what:
+        # few enough for the simulated nodes: none is refused for want of room
+        with creating(**what, prefix=prefix, clients=2, pause=3.0) as made:
+            yield made
+        made.assert_no_errors()
+        eventually(lambda: made.settled(compute), WAIT_SECONDS)
+        made.assert_made_once(compute)
         print(
             f"\n{prefix}: accepted {len(made.accepted)}, made {len(made.accepted)}, "
             f"errors {len(made.errors)}, longest answer {made.longest_seconds:.1f} s, "
             f"{time.monotonic() - began:.0f} s"
         )
-    finally:
-        for one in client.compute.servers():
-            if one.fault:
-                print(one.name, one.fault)
-            client.compute.delete_server(one.id)
-        eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
-    assert_nothing_is_left(cloud)
 
 
-def replace(
-    cloud: DistributedCloud, names: Sequence[str], programs: Programs, states: haproxy.States
-) -> None:
+def replace(cloud: DistributedCloud, names: Sequence[str], programs: Programs) -> None:
     """Restart processes as another installation's, each once the proxy uses the one before it."""
+    states = cloud.proxied
+    assert states is not None
     for name in names:
         cloud.replace(name, programs)
         eventually(lambda name=name: ready(cloud, name) == 200, 90)
@@ -112,9 +91,9 @@ def run(cloud: DistributedCloud, programs: Programs, *words: str, code: int = 0)
 
 
 def test_the_next_release_is_checked_and_its_schema_expanded(
-    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
+    cloud: DistributedCloud, old: Programs, new: Programs
 ) -> None:
-    with load(cloud, tmp_path, "expand") as (made, _):
+    with loaded(cloud, "expand") as made:
         said = run(cloud, new, "status", "upgrade-check")
         assert "'micronova db expand' does r0002_reservation" in said
         assert ", 0 of an older" not in said
@@ -131,24 +110,24 @@ def test_the_next_release_is_checked_and_its_schema_expanded(
 
 @pytest.mark.parametrize("first", KINDS)
 def test_each_order_of_upgrading_costs_no_client_an_error(
-    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path, first: str
+    cloud: DistributedCloud, old: Programs, new: Programs, first: str
 ) -> None:
     """And back: one service alone at first, then all others."""
     order = [first, *(kind for kind in KINDS if kind != first)]
-    with load(cloud, tmp_path, f"{first}-first") as (_, states):
+    with loaded(cloud, f"{first}-first"):
         for kind in order:
-            replace(cloud, KINDS[kind], new, states)
-        replace(cloud, KINDS[first][:1], old, states)
+            replace(cloud, KINDS[kind], new)
+        replace(cloud, KINDS[first][:1], old)
         for kind in order:
-            replace(cloud, KINDS[kind], old, states)
+            replace(cloud, KINDS[kind], old)
 
 
 def test_what_is_contracted_is_refused_by_the_release_before(
-    cloud: DistributedCloud, old: Programs, new: Programs, tmp_path: Path
+    cloud: DistributedCloud, old: Programs, new: Programs
 ) -> None:
-    with load(cloud, tmp_path, "contract") as (made, states):
+    with loaded(cloud, "contract") as made:
         for names in KINDS.values():
-            replace(cloud, names, new, states)
+            replace(cloud, names, new)
         # their signs of life count for a minute
         check = ("status", "upgrade-check")
         eventually(lambda: ", 0 of an older" in run(cloud, new, *check, code=1), 120)

@@ -1,0 +1,353 @@
+"""What may happen to the processes of a cloud, each while clients create servers.
+
+with whole_cloud(folder) as stage:
+    result = play(stage, STORIES[0])
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.functional import load, programs
+from tests.functional.brokers import Broker, Cluster
+from tests.functional.distributed import SECOND_API, DistributedCloud, distributed_cloud
+from tests.functional.load import WAIT_SECONDS, Outcome
+from tests.functional.postgres_pair import Pair
+from tests.functional.waiting import eventually
+
+FROZEN_SECONDS = 90
+#: until a service manager starts again what has died, and a person what was switched off
+AWAY_SECONDS = 10
+#: as long as a story without an end of its own lasts
+SECONDS = 30
+CLIENTS, PAUSE_SECONDS = 2, 1.0
+
+_OF_SECOND_MACHINE = {
+    "API": SECOND_API,
+    "placement": "placement-2",
+    "conductor": "conductor-2",
+    "scheduler": "scheduler-2",
+    "agent": "compute-pve1",
+}
+"""{service: the process that something happens to}"""
+
+
+@dataclass
+class Stage:
+    """A cloud with two of each service, PostgreSQL with a replica and three brokers."""
+
+    cloud: DistributedCloud
+    clocks: dict[str, Path]
+
+    @property
+    def pair(self) -> Pair:
+        """The databases."""
+        assert self.cloud.pair is not None
+        return self.cloud.pair
+
+    @property
+    def brokers(self) -> Cluster:
+        """The message bus."""
+        assert self.cloud.cluster is not None
+        return self.cloud.cluster
+
+
+@dataclass(frozen=True)
+class Story:
+    """Something that happens to a service; ``act`` returns when it is over."""
+
+    of: str
+    what: str
+    act: Callable[[Stage], None]
+    refuses: bool = False
+    """Whether clients may meet errors: what happens to it leaves nothing that could answer."""
+
+    @property
+    def name(self) -> str:
+        """A short name without spaces."""
+        return f"{self.of}-{self.what}".replace(" ", "-").replace(",", "")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of what clients asked for meanwhile."""
+
+    of: str
+    what: str
+    outcome: Outcome
+    seconds: float
+    """From the beginning of what happened until all that was asked for was made."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as JSON has it."""
+        told = {"of": self.of, "what": self.what, **dataclasses.asdict(self.outcome)}
+        return {**told, "seconds": round(self.seconds, 1)}
+
+    def row(self) -> str:
+        """Return the row of a page's table."""
+        one = self.outcome
+        cells = [self.of, self.what, one.accepted, one.made, one.errors, len(one.wrong)]
+        cells += [f"{one.longest_seconds:.0f}", f"{self.seconds:.0f}"]
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+TABLE = (
+    "| of | what happens | accepted | made | errors | wrong | longest answer, s | seconds |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+@contextlib.contextmanager
+def whole_cloud(folder: Path, *, audited: bool = True) -> Iterator[Stage]:
+    """Run a cloud of two of everything in a folder."""
+    folder.chmod(0o755)
+    clocks = {name: folder / f"clock-{name}" for name in _OF_SECOND_MACHINE.values()}
+    for file in clocks.values():
+        file.write_text("+0\n")
+    state = folder / "cloud"
+    state.mkdir()
+    with distributed_cloud(
+        state, clocks=clocks, proxy="haproxy", spare=True, audited=audited
+    ) as cloud:
+        yield Stage(cloud, clocks)
+
+
+def play(stage: Stage, story: Story) -> Result:
+    """Have it happen while clients create servers; nothing of these may be left in the end."""
+    compute = stage.cloud.connection().compute
+    with load.work(stage.cloud) as what:
+        with load.creating(
+            **what, prefix=story.name.lower(), clients=CLIENTS, pause=PAUSE_SECONDS
+        ) as made:
+            eventually(lambda: len(made.accepted) >= CLIENTS, 60)
+            began = time.monotonic()
+            story.act(stage)
+            before = len(made.accepted)
+            # It is over when clients are answered again.
+            eventually(lambda: len(made.accepted) > before + CLIENTS, 120)
+        eventually(lambda: not made.building(compute), WAIT_SECONDS)
+        seconds = time.monotonic() - began
+        outcome = made.outcome(compute)
+    return Result(story.of, story.what, outcome, seconds)
+
+
+def wait(seconds: float) -> None:
+    """Let time pass for a client."""
+    threading.Event().wait(seconds)
+
+
+# --- processes
+
+
+def kill(stage: Stage, name: str) -> None:
+    """It dies, and its service manager starts it again."""
+    stage.cloud.kill(name)
+    wait(AWAY_SECONDS)
+    stage.cloud.restart(name)
+    wait(AWAY_SECONDS)
+
+
+def stop(stage: Stage, name: str) -> None:
+    """It is asked to end, and started again after its end."""
+    child = stage.cloud.children[name]
+    child.signal(signal.SIGTERM)
+    eventually(lambda: child.pid is None, 90)
+    stage.cloud.restart(name)
+    wait(AWAY_SECONDS)
+
+
+def freeze(stage: Stage, name: str) -> None:
+    """It stands still, with all its connections open."""
+    stage.cloud.kill(name, signal.SIGSTOP)
+    try:
+        wait(FROZEN_SECONDS)
+    finally:
+        stage.cloud.kill(name, signal.SIGCONT)
+    wait(AWAY_SECONDS)
+
+
+def step_clock(stage: Stage, name: str, seconds: int) -> None:
+    """Its machine's clock is off for a while."""
+    stage.clocks[name].write_text(f"{seconds:+d}\n")
+    try:
+        wait(SECONDS)
+    finally:
+        stage.clocks[name].write_text("+0\n")
+    wait(AWAY_SECONDS)
+
+
+def upgrade(stage: Stage) -> None:
+    """All are replaced, in the order of docs/deploy.md."""
+    order = ("conductor-", "scheduler-", "placement", "compute", "compute-pve")
+    done: list[str] = []
+    for begins in order:
+        for name in stage.cloud.children:
+            of_agent = name.startswith("compute-pve")
+            if name.startswith(begins) and of_agent == (begins == "compute-pve"):
+                stop(stage, name)
+                done.append(name)
+    assert set(done) == set(stage.cloud.children)
+
+
+# --- the bus
+
+
+def lose_brokers(stage: Stage, count: int) -> None:
+    """So many nodes lose their power, and come back."""
+    lost = stage.brokers.nodes[-count:]
+    for node in lost:
+        node.kill()
+    wait(2 * AWAY_SECONDS)
+    stage.brokers.start(*lost)
+    wait(AWAY_SECONDS)
+
+
+def freeze_broker(stage: Stage) -> None:
+    """A node stands still."""
+    node: Broker = stage.brokers.nodes[-1]
+    node.signal(signal.SIGSTOP)
+    try:
+        wait(FROZEN_SECONDS)
+    finally:
+        node.signal(signal.SIGCONT)
+    wait(AWAY_SECONDS)
+
+
+def cut_bus(stage: Stage) -> None:
+    """All connections are cut, three times."""
+    for _ in range(3):
+        stage.brokers.control(["close_all_connections", "cut"])
+        wait(AWAY_SECONDS)
+
+
+# --- the database
+
+
+def cut_database(stage: Stage) -> None:
+    """All connections of clients are cut, three times."""
+    cut = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    for _ in range(3):
+        stage.pair.execute(cut)
+        wait(AWAY_SECONDS)
+
+
+def restart_database(stage: Stage) -> None:
+    """The primary loses its power, and comes back."""
+    stage.pair.primary.kill()
+    wait(AWAY_SECONDS)
+    stage.pair.primary.start()
+    wait(AWAY_SECONDS)
+
+
+def freeze_database(stage: Stage) -> None:
+    """The primary stands still, and nobody takes over."""
+    stage.pair.primary.freeze()
+    try:
+        wait(FROZEN_SECONDS)
+    finally:
+        stage.pair.primary.thaw()
+    wait(AWAY_SECONDS)
+
+
+def fail_over(stage: Stage) -> None:
+    """The primary dies, and its synchronous replica is promoted."""
+    stage.pair.make_synchronous()
+    stage.pair.primary.kill()
+    wait(5)
+    stage.pair.swap()
+    wait(AWAY_SECONDS)
+    stage.pair.rebuild_replica()
+
+
+def fail_over_from_frozen(stage: Stage) -> None:
+    """The primary stands still, its synchronous replica is promoted, and it comes back: there are
+    two primaries then."""
+    stage.pair.make_synchronous()
+    former = stage.pair.primary
+    former.freeze()
+    try:
+        wait(5)
+        stage.pair.swap()
+        wait(SECONDS)
+    finally:
+        former.thaw()
+    wait(SECONDS)
+    stage.pair.rebuild_replica()
+
+
+def fail_over_behind(stage: Stage) -> None:
+    """The replica that is promoted lacks the last commits; an operator decides."""
+    stage.pair.cut_replication()
+    wait(AWAY_SECONDS)
+    stage.pair.primary.kill()
+    stage.pair.swap()
+    restore(stage)
+    stage.pair.rebuild_replica()
+
+
+def restore(stage: Stage) -> None:
+    """Wait until the record is known to be older than the clusters, and decide."""
+    eventually(lambda: "put back" in stage.cloud.answer("conductor-1", "readyz"), 120)
+    environment = stage.cloud.environment("micronova-admin")
+
+    def applied() -> bool:
+        done = programs.run("micronova", ["restore", "--apply"], environment)
+        return done.returncode == 0
+
+    eventually(applied, 120, 5)
+
+
+def end_keystone(stage: Stage) -> None:
+    """Keystone dies, and comes back."""
+    stage.cloud.keystone.stop()
+    wait(2 * AWAY_SECONDS)
+    stage.cloud.keystone.start()
+    stage.cloud.keystone.wait_ready(WAIT_SECONDS)
+    wait(AWAY_SECONDS)
+
+
+def _of(service: str, what: str, act: Callable[[Stage, str], None]) -> Story:
+    return Story(service, what, lambda stage: act(stage, _OF_SECOND_MACHINE[service]))
+
+
+def _clock(service: str, seconds: int) -> Story:
+    return _of(
+        service, f"clock {seconds:+d} s", lambda stage, one: step_clock(stage, one, seconds)
+    )
+
+
+def _services() -> Iterator[Story]:
+    for service in _OF_SECOND_MACHINE:
+        yield _of(service, "kill", kill)
+        yield _of(service, "stop", stop)
+        yield _of(service, f"freeze {FROZEN_SECONDS} s", freeze)
+        yield _clock(service, 120)
+        yield _clock(service, -120)
+
+
+STORIES: Sequence[Story] = (
+    *_services(),
+    Story("broker", "lose one of three", lambda stage: lose_brokers(stage, 1)),
+    Story("broker", "lose two of three", lambda stage: lose_brokers(stage, 2), refuses=True),
+    Story("broker", "lose all", lambda stage: lose_brokers(stage, 3), refuses=True),
+    Story("broker", f"freeze {FROZEN_SECONDS} s", freeze_broker),
+    Story("broker", "cut", cut_bus),
+    Story("database", "kill", restart_database, refuses=True),
+    Story("database", f"freeze {FROZEN_SECONDS} s", freeze_database, refuses=True),
+    Story("database", "cut", cut_database, refuses=True),
+    Story("database", "fail-over", fail_over, refuses=True),
+    Story("database", "fail-over, two primaries", fail_over_from_frozen, refuses=True),
+    Story("database", "fail-over, restore", fail_over_behind, refuses=True),
+    Story("Keystone", "kill", end_keystone, refuses=True),
+    Story("all", "upgrade", upgrade),
+)

@@ -47,7 +47,8 @@ _FEW_DECISIONS = ("--hosts", "20", "--decisions", "2", "--schedulers", "1")
 _FEW_WAIT = ("--hosts", "3", "--waiting", "4", "--ordinary", "1")
 _FEW = ("--single", "1", "--many", "2", "--listed", "2", "--warm", "0", "--hosts", "2")
 
-#: programs that print figures; the soak, the stories and hostile requests have commands of their own, and ``placement_vs_original`` needs OpenStack Placement in an environment of its own
+#: programs that print figures; the soak, the stories and hostile requests have commands of their
+#: own, and ``placement_vs_original`` needs OpenStack Placement in an environment of its own
 BENCHMARKS = (
     Benchmark("cloud", ("--cloud", "embedded"), ("--cloud", "embedded", *_FEW), "cloud_embedded"),
     Benchmark(

@@ -2,9 +2,9 @@
 
 A cloud of two of each service, with HAProxy, three nodes of RabbitMQ and PostgreSQL with a
 replica, runs on this machine. In each story two clients create servers, while a process dies,
-stops, freezes or has a wrong clock, or a server of the bus or of the database is lost. Prints JSON,
-a line for each story, and with ``--table`` the table of docs/operate.md. It fails where an answer
-was wrong.
+stops, freezes or has a wrong clock, or a server of the bus or of the database is lost. Prints
+JSON, a line for each story, and with ``--table`` the table of docs/operate.md. It fails where an
+answer was wrong.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import datetime
 import ipaddress
 import os
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -16,17 +17,17 @@ from cryptography.x509.oid import NameOID
 VALID_DAYS = 3650
 
 
-def server_context(directory: Path, host: str) -> ssl.SSLContext:
+def server_context(directory: Path, *hosts: str) -> ssl.SSLContext:
     """Return a server's TLS context; clients are to trust `ca.pem` in the directory."""
     certificate, key = directory / "ca.pem", directory / "tls-key.pem"
     if not certificate.exists() or not key.exists():
-        _create(certificate, key, host)
+        _create(certificate, key, hosts)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     return context
 
 
-def _create(certificate: Path, key: Path, host: str) -> None:
+def _create(certificate: Path, key: Path, hosts: Sequence[str]) -> None:
     private = ec.generate_private_key(ec.SECP256R1())
     public = private.public_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Simulated Proxmox VE")])
@@ -36,10 +37,11 @@ def _create(certificate: Path, key: Path, host: str) -> None:
         x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
         x509.IPAddress(ipaddress.ip_address("::1")),
     ]
-    try:
-        alternatives.append(x509.IPAddress(ipaddress.ip_address(host)))
-    except ValueError:
-        alternatives.append(x509.DNSName(host))
+    for host in hosts:
+        try:
+            alternatives.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            alternatives.append(x509.DNSName(host))
     made = (
         x509.CertificateBuilder()
         .subject_name(name)

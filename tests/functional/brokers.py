@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.fixtures.deployment_page import BROKERS
 from tests.functional import backends
 from tests.functional.backends import START_SECONDS, Account, Tls
 from tests.functional.waiting import eventually
+from tests.pages import block
 
 if TYPE_CHECKING:
     from launcher.bus_users import BusUser
@@ -185,14 +187,10 @@ class Broker:
             "disk_free_limit.absolute = 50MB",
         ]
         if len(shared.peers) > 1:
-            lines += [
-                "cluster_formation.peer_discovery_backend = classic_config",
-                "cluster_partition_handling = pause_minority",
-            ]
-            lines += [
-                f"cluster_formation.classic_config.nodes.{number} = {peer}"
-                for number, peer in enumerate(shared.peers, 1)
-            ]
+            printed = block(*BROKERS)
+            for number, peer in enumerate(shared.peers, 1):
+                printed = printed.replace(f"rabbit@mq{number}", peer)
+            lines.append(printed)
         path.write_text("\n".join([*lines, ""]))
         path.chmod(0o644)
         return path
@@ -262,7 +260,7 @@ def broker(user: str = "micronova", tls: Tls | None = None) -> Iterator[Broker]:
 
 @contextlib.contextmanager
 def cluster(count: int = 3, user: str = "micronova", tls: Tls | None = None) -> Iterator[Cluster]:
-    """Run so many nodes as a cluster."""
+    """Run so many nodes, three at the most, as the cluster that docs/deploy.md prints."""
     backends.require(backends.RABBITMQ, backends.RABBITMQCTL, backends.EPMD)
     names, who = backends.free_port(), backends.account("rabbitmq")
     with backends.private_folder() as folder, contextlib.ExitStack() as stack:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from tests.functional.waiting import eventually
 
 if TYPE_CHECKING:
+    from tests.functional.audits import Running
     from tests.functional.distributed import DistributedCloud
 
 
 class Client:
     """One user's program."""
 
-    def __init__(self, cloud: DistributedCloud) -> None:
+    def __init__(self, cloud: Running) -> None:
         self._cloud = cloud.connection()
         self.compute = self._cloud.compute
         self._what = {

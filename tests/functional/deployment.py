@@ -1,8 +1,9 @@
 """A deployment made as `docs/deploy.md` prints it: its blocks, in folders and ports of a test.
 
-Around it are private servers of Debian's PostgreSQL, RabbitMQ and memcached, a Keystone and the
-simulator. What is not printed there is what the page names: Keystone's commands are
-`docs/identity.md`'s, the dashboard's configuration `docs/dashboard.md`'s.
+Two machines with two of each service, behind HAProxy. Around them are private servers of Debian's
+PostgreSQL with a replica, three nodes of RabbitMQ, memcached, a Keystone and the simulator. What
+is not printed there is what the page names: Keystone's commands are `docs/identity.md`'s, the
+dashboard's configuration `docs/dashboard.md`'s.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import openstack.config
 import openstack.connection
+import yaml
 
 from common.process.child import ROOT
 from identity.clouds import project_id, write_client_files
@@ -41,17 +43,32 @@ from tests.fixtures.deployment_page import (
     LEAST_COMMANDS,
     LEAST_SQL,
     LEAST_USERS,
+    REPLICA,
+    REPLICATOR,
     SQL,
+    SYNCHRONOUS,
     WITH_CONSOLE_URLS,
     WORKER,
     Printed,
 )
-from tests.functional import backends, brokers, deployment_places, nginx, programs
+from tests.functional import (
+    backends,
+    brokers,
+    deployment_places,
+    haproxy,
+    nginx,
+    postgres_pair,
+    programs,
+)
+from tests.functional.deployment_places import Network
 from tests.functional.distributed import START_SECONDS, simulated, token_file
+from tests.functional.postgres_pair import Member, Pair
 from tests.functional.systemd import Systemd
+from tests.functional.waiting import eventually
 from tests.pages import block
 
 _LEFT = re.compile(r"…|\bexample\b|mq\d|cache\d|\b10\.0\.0\.|(?<![\w/])/(?:etc|opt|var)/micronova")
+_AGENTS = "micronova-compute"
 _EXTRAS = re.compile(r"\[([\w,]+)\]'")
 
 
@@ -61,11 +78,13 @@ class Deployment:
     hosts, passwords, ports and paths."""
 
     folder: Path
-    postgres: backends.Postgres
-    broker: brokers.Broker
+    network: Network
+    number: int
+    """0: the first of the machines, where what is done once is done."""
+    pair: Pair
+    brokers: brokers.Cluster
     keystone: Keystone
     places: Mapping[str, str]
-    ports: Mapping[str, int]
     systemd: Systemd = field(init=False)
     users: bool = False
     """Whether each service has users of its own, as the page's section on privileges says."""
@@ -80,6 +99,11 @@ class Deployment:
     def configuration(self) -> Path:
         """/etc/micronova."""
         return self.folder / "etc" / "micronova"
+
+    @property
+    def address(self) -> str:
+        """The machine's own."""
+        return self.network.machine(self.number)
 
     @property
     def certificate(self) -> Path:
@@ -119,16 +143,14 @@ class Deployment:
             write_private(self.configuration / name, text)
         write_private(
             self.configuration / "dashboard.env",
-            f"MICRONOVA_BIND=127.0.0.1:{self.ports['dashboard']}\n",
+            f"MICRONOVA_BIND={self.address}:8780\n",
         )
         with (self.configuration / "gunicorn.conf.py").open("a", encoding="utf-8") as settings:
             settings.write(f"\n\n{self.printed(WORKER)}")
-        simulator = self.folder / "simulator"
+        simulator, made = self.folder.parent / "simulator", self.certificate
         shutil.copy(token_file(simulator), self.configuration / "east.token")
         shutil.copy(simulator / "ca.pem", self.configuration / "east-ca.pem")
-        made = self.certificate
-        made.mkdir()
-        server_context(made, "127.0.0.1")
+        shutil.copytree(self.folder.parent / "certificate", made)
         for name in ("console.pem", "console-ca.pem"):
             shutil.copy(made / "ca.pem", self.configuration / name)
         shutil.copy(made / "tls-key.pem", self.configuration / "console.key")
@@ -136,12 +158,19 @@ class Deployment:
     def make_databases(self) -> None:
         """Run the page's statements as PostgreSQL's superuser, and make the tables."""
         for which in (SQL, LEAST_SQL) if self.users else (SQL,):
-            statements = self.printed(which).split(";")
-            self.postgres.execute(*(one for one in statements if one.strip()))
+            self._execute(which)
         if self.users:
             self.shell(self.printed(LEAST_COMMANDS["databases"]), self.configuration)
             return
         self.commands("databases", cwd=self.configuration)
+
+    def make_synchronous(self) -> None:
+        """Have commits wait for the replica, by the page's statements."""
+        self._execute(SYNCHRONOUS)
+
+    def _execute(self, which: Printed) -> None:
+        statements = self.printed(which).split(";")
+        self.pair.execute(*(one for one in statements if one.strip()))
 
     def make_bus_user(self) -> None:
         """Run the page's commands of RabbitMQ."""
@@ -158,9 +187,9 @@ class Deployment:
             printed.append([*words, *asked])
         # A user of each service has four lines: the first one's are run as they are.
         for words in printed[:4]:
-            self.broker.control(words)
+            self.brokers.control(words)
         if printed[4:]:
-            self.broker.run(printed[4:])
+            self.brokers.run(printed[4:])
 
     def register(self) -> None:
         """Make user, roles and catalog in Keystone as docs/identity.md prints it."""
@@ -187,20 +216,19 @@ class Deployment:
 
     def start_services(self) -> None:
         """Do what the block of systemd says."""
-        self.follow("services", cwd=ROOT)
+        for line in self.lines("services"):
+            self.do(line, ROOT)
 
-    def upgrade(self) -> None:
-        """Do what the page about upgrades says, with the release that runs."""
-        self.follow("upgrade", cwd=self.configuration)
-
-    def follow(self, step: str, cwd: Path) -> None:
-        """Run the commands of a step; those to systemd are done by its part here."""
-        for line in self.lines(step):
-            if line.startswith("systemctl "):
-                self.systemd.systemctl(*line.split()[1:])
-            else:
-                # a check may have warnings
-                self.shell(line, cwd=cwd, code=int(" upgrade-check " in line))
+    def do(self, line: str, cwd: Path) -> None:
+        """Run a command; those to systemd are done by its part here. Agents are on the first
+        machine only."""
+        program, *words = line.split()
+        if program == "systemctl":
+            others = self.number > 0
+            self.systemd.systemctl(*(one for one in words if not (others and one == _AGENTS)))
+        else:
+            # a check may have warnings
+            self.shell(line, cwd=cwd, code=int(" upgrade-check " in line))
 
     # --- commands
 
@@ -237,7 +265,7 @@ class Deployment:
     def connection(self, name: str = "micronova-admin") -> Any:
         """Return an openstacksdk connection."""
         config = openstack.config.OpenStackConfig(
-            config_files=[str(self.folder / "clouds.yaml")], load_envvars=False
+            config_files=[str(self.folder.parent / "clouds.yaml")], load_envvars=False
         )
         return openstack.connection.Connection(config=config.get_one(name))
 
@@ -245,7 +273,7 @@ class Deployment:
         """Return the environment of a client's shell."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
         path = f"{self.folder}/usr/local/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
-        yaml = str(self.folder / "clouds.yaml")
+        yaml = str(self.folder.parent / "clouds.yaml")
         return kept | {"PATH": path, "OS_CLIENT_CONFIG_FILE": yaml, "OS_CLOUD": cloud}
 
 
@@ -257,31 +285,64 @@ def extras() -> list[str]:
 
 
 @contextlib.contextmanager
-def machine(folder: Path, *, users: bool = False) -> Iterator[Deployment]:
-    """Run what the page takes for granted, and give the machine, with nothing of ours on it yet;
-    the services that are started end with it."""
-    backends.require(
-        backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
-    )
+def machines(folder: Path, *, users: bool = False) -> Iterator[list[Deployment]]:
+    """Run what the page takes for granted, and give two machines with nothing of ours on them yet;
+    the services that are started end with them."""
+    backends.require(backends.MEMCACHED, backends.HAPROXY)
+    network, replication = Network.some(), deployment_places.replication()
     with contextlib.ExitStack() as stack:
-        postgres = stack.enter_context(backends.postgres())
+        pair = stack.enter_context(postgres_pair.pair(lambda *two: _replicate(replication, *two)))
+        bus = stack.enter_context(brokers.cluster(user="guest"))
         caches = [stack.enter_context(backends.memcached()) for _ in range(2)]
-        broker = stack.enter_context(brokers.broker(user="guest"))
         keystone = stack.enter_context(_keystone(folder))
         simulator = stack.enter_context(simulated(folder))
-        ports = {name: backends.free_port() for name in _SERVED}
         node = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]["url"]
-        places = {
-            **deployment_places.paths(folder),
-            **deployment_places.services(folder, ports, keystone.auth_url, node, caches),
-            **deployment_places.logins(postgres, broker),
-        }
-        made = Deployment(folder, postgres, broker, keystone, places, ports, users=users)
-        stack.callback(made.systemd.stop_all)
-        yield made
+        logins = deployment_places.logins(bus)
+        shown = folder / "certificate"
+        shown.mkdir()
+        server_context(shown, *(network.machine(n) for n in _NUMBERS), f"{network.prefix}.5")
+        _trust(folder / "clouds.yaml", shown / "ca.pem")
+        found = []
+        for number in _NUMBERS:
+            own = folder / f"machine-{number}"
+            own.mkdir()
+            places = {
+                **deployment_places.databases(pair.primary, pair.replica),
+                **deployment_places.paths(own),
+                **deployment_places.services(
+                    own, network, number, keystone.auth_url, node, caches
+                ),
+                **logins,
+            }
+            made = Deployment(own, network, number, pair, bus, keystone, places, users=users)
+            stack.callback(made.systemd.stop_all)
+            found.append(made)
+        yield found
 
 
-_SERVED = ("public", "placement", "console", "dashboard")
+_NUMBERS = (0, 1)
+
+
+def _replicate(replication: Mapping[str, str], primary: Member, replica: Member) -> None:
+    """Make the replica by the page's statement and command."""
+    statement, command = block(*REPLICATOR), block(*REPLICA)
+    for printed, ours in {
+        **replication,
+        **deployment_places.databases(primary, replica),
+    }.items():
+        statement, command = statement.replace(printed, ours), command.replace(printed, ours)
+    primary.server.execute(statement)
+    program, *words = shlex.split(command)
+    assert program == "pg_basebackup"
+    postgres_pair.run(replica.who, [str(postgres_pair.PG_BASEBACKUP), *words])
+
+
+def _trust(clouds: Path, ca: Path) -> None:
+    """Have clients know who signed the proxy's certificate."""
+    found = yaml.safe_load(clouds.read_text(encoding="utf-8"))
+    for one in found["clouds"].values():
+        one["cacert"] = str(ca)
+    write_private(clouds, yaml.safe_dump(found))
 
 
 @contextlib.contextmanager
@@ -302,16 +363,53 @@ def _keystone(folder: Path) -> Iterator[Keystone]:
 
 
 @contextlib.contextmanager
-def proxy(made: Deployment) -> Iterator[str]:
-    """Run nginx as the page prints it; gives the cloud's address. Where there is none, the one
-    without a proxy."""
+def proxy(made: Sequence[Deployment]) -> Iterator[tuple[str, haproxy.States]]:
+    """Run HAProxy with the file that the first machine has, as the page says; gives the cloud's
+    address, and what the proxy thinks of its servers."""
+    first = made[0]
+    (first.folder / "etc" / "haproxy").mkdir()
+    first.commands("proxy", cwd=first.folder)
+    config = first.folder / "etc" / "haproxy" / "haproxy.cfg"
+    text = config.read_text(encoding="utf-8")
+    pem = first.folder / "etc" / "haproxy" / "cloud.pem"
+    write_private(pem, "".join((first.certificate / name).read_text() for name in _PEM))
+    for printed, ours in (
+        ("bind :443 ", f"bind {first.network.proxy} "),
+        ("/etc/haproxy/cloud.pem", str(pem)),
+        ("10.0.0.10:", f"{made[0].address}:"),
+        ("10.0.0.11:", f"{made[1].address}:"),
+    ):
+        assert printed in text, printed
+        text = text.replace(printed, ours)
+    config.write_text(text, encoding="utf-8")
+    host = f"{first.network.prefix}.5"
+    with haproxy.running(config, first.network.front, host) as states:
+        yield f"https://{first.network.proxy}", states
+
+
+def upgrade(made: Sequence[Deployment], states: haproxy.States) -> None:
+    """Do what the page about upgrades says, with the release that runs: what is done once on the
+    first machine, and restarts machine by machine."""
+    for line in made[0].lines("upgrade"):
+        for one in made if line.startswith("systemctl ") else made[:1]:
+            one.do(line, one.configuration)
+            eventually(lambda: set(states().values()) == {"UP"}, 90)
+
+
+_PEM = ("ca.pem", "tls-key.pem")
+
+
+@contextlib.contextmanager
+def proxy_of_one(made: Deployment) -> Iterator[str]:
+    """Run nginx for one machine as the page prints it; gives its address. Where there is no nginx,
+    the API's own."""
     if nginx.NGINX is None:
-        yield f"http://127.0.0.1:{made.ports['public']}"
+        yield f"http://{made.address}:8774"
         return
     port = backends.free_port()
     text = made.printed(HEADERS)
     for printed, ours in (
-        ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
+        ("listen 443 ssl;", f"listen {made.address}:{port} ssl;"),
         ("/etc/nginx/cloud.pem", str(made.certificate / "ca.pem")),
         ("/etc/nginx/cloud.key", str(made.certificate / "tls-key.pem")),
     ):
@@ -322,8 +420,8 @@ def proxy(made: Deployment) -> Iterator[str]:
     config = folder / "nginx.conf"
     temporary = nginx.temporary_paths(folder)
     config.write_text(f"pid {folder}/pid;\nevents {{}}\nhttp {{\n{temporary}{text}}}\n")
-    with nginx.running(config, port):
-        yield f"https://127.0.0.1:{port}"
+    with nginx.running(config, port, made.address):
+        yield f"https://{made.address}:{port}"
 
 
 def _urls(console: str) -> str:

@@ -18,8 +18,9 @@ States = Callable[[], dict[str, str]]
 
 
 @contextlib.contextmanager
-def running(config: Path, port: int) -> Iterator[States]:
-    """Run it with a configuration file until the block ends; `port` is one where it listens."""
+def running(config: Path, port: int, host: str = "127.0.0.1") -> Iterator[States]:
+    """Run it with a configuration file until the block ends; `port` of `host` is one where it
+    listens."""
     backends.require(backends.HAPROXY)
     with tempfile.TemporaryDirectory() as folder:
         control = Path(folder, "control")
@@ -31,7 +32,7 @@ def running(config: Path, port: int) -> Iterator[States]:
         with log.open("w") as output:
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
-            eventually(lambda: process.poll() is not None or backends.listens(port), 30)
+            eventually(lambda: process.poll() is not None or backends.listens(port, host), 30)
             assert process.poll() is None, log.read_text()
             yield lambda: _states(control)
         finally:

@@ -117,7 +117,13 @@ def _servers(compute: Any) -> list[dict[str, Any]]:
 
 @contextlib.contextmanager
 def creating(
-    url: str, token: str, body: dict[str, Any], prefix: str, clients: int = 3, pause: float = 0.5
+    url: str,
+    token: str,
+    body: dict[str, Any],
+    prefix: str,
+    clients: int = 3,
+    pause: float = 0.5,
+    verify: str | bool = True,
 ) -> Iterator[Load]:
     """Have clients create servers, and list them, until the block ends.
 
@@ -128,6 +134,7 @@ def creating(
     def client() -> None:
         with requests.Session() as session:
             session.headers["X-Auth-Token"] = token
+            session.trust_env, session.verify = False, verify
             while not stop.wait(pause):
                 name = f"{prefix}-{next(numbers)}"
                 asked = {"server": {**body, "name": name}}

@@ -24,8 +24,9 @@ def temporary_paths(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def running(config: Path, port: int) -> Iterator[None]:
-    """Run it with a configuration file until the block ends; `port` is one where it listens."""
+def running(config: Path, port: int, host: str = "127.0.0.1") -> Iterator[None]:
+    """Run it with a configuration file until the block ends; `port` of
+    `host` is one where it listens."""
     folder = config.parent
     command = [str(NGINX), "-p", str(folder), "-c", str(config), "-e", str(folder / "error.log")]
     with (folder / "nginx.log").open("w") as log:
@@ -33,7 +34,7 @@ def running(config: Path, port: int) -> Iterator[None]:
             [*command, "-g", _ALONE], cwd=folder, stdout=log, stderr=subprocess.STDOUT
         )
     try:
-        eventually(lambda: process.poll() is not None or backends.listens(port), 30)
+        eventually(lambda: process.poll() is not None or backends.listens(port, host), 30)
         assert process.poll() is None, (folder / "nginx.log").read_text()
         yield
     finally:

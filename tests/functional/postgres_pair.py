@@ -86,7 +86,7 @@ class Member:
 
     def promote(self) -> None:
         """Make a primary of a replica, as a failover manager does."""
-        _run(self.who, [str(PG_CTL), "promote", "-D", str(self.data), "-w", "-t", "60"])
+        run(self.who, [str(PG_CTL), "promote", "-D", str(self.data), "-w", "-t", "60"])
 
     def value(self, statement: str, database: str = "postgres") -> Any:
         """Return the one value that a statement gives."""
@@ -153,14 +153,21 @@ class Pair:
         """Make a replica of the former primary, from a copy of the present one."""
         self.replica.stop()
         shutil.rmtree(self.replica.data)
+        self.replica.who.own(self.replica.data)
         _copy(self.primary, self.replica)
         self.replica.start()
         eventually(self.caught_up, 60)
 
 
+def _copy(source: Member, target: Member) -> None:
+    where = ["-h", "127.0.0.1", "-p", str(source.port), "-U", "postgres"]
+    command = [str(PG_BASEBACKUP), *where, "-D", str(target.data), "-R", "-c", "fast", "--no-sync"]
+    run(target.who, command)
+
+
 @contextlib.contextmanager
-def pair() -> Iterator[Pair]:
-    """Run both."""
+def pair(copy: Callable[[Member, Member], None] = _copy) -> Iterator[Pair]:
+    """Run both; ``copy`` makes the replica's data of the primary, as its user."""
     backends.require(backends.INITDB, backends.POSTGRES, PG_BASEBACKUP, PG_CTL)
     who = backends.account("postgres")
     with backends.private_folder() as folder, contextlib.ExitStack() as stack:
@@ -170,7 +177,8 @@ def pair() -> Iterator[Pair]:
         subprocess.run(["cp", "-a", str(backends._empty_cluster()), str(one.data)], check=True)
         stack.callback(one.stop)
         one.start()
-        _copy(one, two)
+        who.own(two.data)
+        copy(one, two)
         stack.callback(two.stop)
         two.start()
         made = Pair(folder, one, two)
@@ -178,14 +186,8 @@ def pair() -> Iterator[Pair]:
         yield made
 
 
-def _copy(source: Member, target: Member) -> None:
-    target.who.own(target.data)
-    where = ["-h", "127.0.0.1", "-p", str(source.port), "-U", "postgres"]
-    command = [str(PG_BASEBACKUP), *where, "-D", str(target.data), "-R", "-c", "fast", "--no-sync"]
-    _run(target.who, command)
-
-
-def _run(who: Account, command: list[str]) -> None:
+def run(who: Account, command: list[str]) -> None:
+    """Run a command of PostgreSQL as a user, to its end."""
     done = subprocess.run(  # type: ignore[call-overload]
         command, cwd="/", capture_output=True, text=True, timeout=90, check=False, **who.keywords
     )

@@ -88,18 +88,15 @@ class Systemd:
     def systemctl(self, *words: str) -> None:
         """Do what `systemctl enable --now`, `reload`, `restart` or `stop` of some units does."""
         verb = " ".join(word for word in words if word.startswith("-") or word == words[0])
-        act = {
-            "enable --now": self._start,
-            "reload": self._reload,
-            "restart": self._restart,
-            "stop": self._stop,
-        }[verb]
+        acts = {"enable --now": self._start, "reload": self._reload, "stop": self._stop}
+        act = {**acts, "restart": self._restart}[verb]
         for name in words[verb.count(" ") + 1 :]:
             act(name)
 
-    def _restart(self, name: str) -> None:
-        self._stop(name)
-        self._start(name)
+    @property
+    def running(self) -> list[str]:
+        """The units that run."""
+        return list(self._running)
 
     def stop_all(self) -> None:
         """Stop all that run, asking all of them at first."""
@@ -141,6 +138,10 @@ class Systemd:
         unit, process = self._running[name]
         words = shlex.split(unit.value("ExecReload").replace("$MAINPID", str(process.pid)))
         subprocess.run(words, check=True)
+
+    def _restart(self, name: str) -> None:
+        self._stop(name)
+        self._start(name)
 
     def _stop(self, name: str) -> None:
         self._running[name][1].terminate()

@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import re
 import ssl
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import openstack.exceptions
 import pytest
 import requests
 
@@ -14,12 +17,14 @@ from tests.fixtures.deployment_page import HEADERS
 from tests.fixtures.pve_captures import qcow2
 from tests.functional import deployment
 from tests.functional.audits import Audits
+from tests.functional.client import Client, statuses
 from tests.functional.console.visits import enter_screen, visiting
 from tests.functional.deployment import Deployment
+from tests.functional.load import creating
 from tests.functional.waiting import eventually
 from tests.pages import block
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
 
 WAIT_SECONDS = 120
 NODES = 3
@@ -28,41 +33,93 @@ DELETE = "openstack server delete --wait web"
 
 
 def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
-    with deployment.machine(tmp_path) as machine:
+    with deployment.machines(tmp_path) as machines:
+        first, second = machines
         known = importlib.metadata.metadata("micronova").get_all("Provides-Extra")
         assert set(deployment.extras()) <= set(known or [])
-        machine.install()
-        machine.register()
-        machine.configure()
-        machine.make_bus_user()
-        machine.make_databases()
-        machine.start_services()
-        look(machine)
-        use(machine)
-        use_the_proxy(machine)
-        links_are_what_the_proxy_says(machine)
-        gunicorn_takes_the_worker(machine)
-        machine.upgrade()
-        machine.shell(CREATE)
-        machine.shell(DELETE)
-        Audits(machine).assert_clean()
+        prepare(machines)
+        with deployment.proxy(machines) as (url, states):
+            for one in machines:
+                one.start_services()
+            look(first)
+            use(first)
+            use_the_proxy(first, url)
+            restart(second, url)
+            fail_over(first)
+            with deployment.proxy_of_one(first) as of_one:
+                use_the_proxy(first, of_one)
+            links_are_what_the_proxy_says(first)
+            gunicorn_takes_the_worker(first)
+            deployment.upgrade(machines, states)
+            first.shell(CREATE)
+            first.shell(DELETE)
+            Audits(first).assert_clean()
 
 
 def test_a_deployment_with_users_for_each_service(tmp_path: Path) -> None:
-    with deployment.machine(tmp_path, users=True) as machine:
-        machine.install()
-        machine.register()
-        machine.configure()
-        machine.make_bus_user()
-        machine.make_databases()
-        machine.start_services()
-        look(machine)
-        use(machine)
-        assert (
-            '"action":"create"'
-            in (tmp_path / "var" / "lib" / "micronova" / "audit.log").read_text()
-        )
-        Audits(machine).assert_clean()
+    with deployment.machines(tmp_path, users=True) as machines:
+        first, second = machines
+        prepare(machines)
+        with deployment.proxy(machines) as (url, _):
+            for one in machines:
+                one.start_services()
+            look(first)
+            use(first)
+            use_the_proxy(first, url)
+            restart(second, url)
+            fail_over(first)
+            logs = [one.folder / "var" / "lib" / "micronova" / "audit.log" for one in machines]
+            assert '"action":"create"' in "".join(log.read_text() for log in logs)
+            Audits(first).assert_clean()
+
+
+def prepare(machines: Sequence[Deployment]) -> None:
+    """Everything before the services."""
+    first = machines[0]
+    for one in machines:
+        one.install()
+    first.register()
+    for one in machines:
+        one.configure()
+    first.make_bus_user()
+    first.make_synchronous()
+    first.make_databases()
+
+
+def restart(machine: Deployment, url: str) -> None:
+    """Each service of one machine, one after the other: the proxy's clients notice nothing."""
+    client = Client(machine)
+    token = str(machine.connection().auth_token)
+    ca = str(machine.certificate / "ca.pem")
+    with creating(
+        f"{url}/compute/v2.1", token, client.body, prefix="restarted", clients=1, verify=ca
+    ) as made:
+        for name in machine.systemd.running:
+            machine.systemd.systemctl("restart", name)
+    made.assert_no_errors()
+    eventually(lambda: made.settled(client.compute), WAIT_SECONDS)
+    made.assert_made_once(client.compute)
+    for one in client.compute.servers(details=False):
+        client.compute.delete_server(one.id)
+    eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+
+
+def fail_over(machine: Deployment) -> None:
+    """The primary dies, and the replica takes over: what was made before is there, and more is
+    made."""
+    compute = machine.connection().compute
+    names = {one.name for one in compute.flavors()}
+    machine.pair.fail_over()
+    eventually(lambda: {one.name for one in flavors(machine)} == names, WAIT_SECONDS)
+    machine.shell("openstack flavor create --vcpus 1 --ram 512 --disk 2 after")
+    assert {one.name for one in compute.flavors()} == names | {"after"}
+
+
+def flavors(machine: Deployment) -> list[Any]:
+    try:
+        return list(machine.connection().compute.flavors())
+    except openstack.exceptions.HttpException:
+        return []  # while no server is the primary
 
 
 def look(machine: Deployment) -> None:
@@ -86,18 +143,18 @@ def use(machine: Deployment) -> None:
     """A server is made through the public API, its console opened, and it is deleted."""
     machine.shell(CREATE)
     console = machine.shell("openstack console url show web -f value -c url").strip()
-    assert console.startswith(f"https://127.0.0.1:{machine.ports['console']}/vnc_auto.html?")
+    assert console.startswith(f"https://{machine.address}:6080/vnc_auto.html?")
     trusted = ssl.create_default_context(cafile=machine.configuration / "console.pem")
     with visiting(console, ssl=trusted) as visitor:
         assert "web" in enter_screen(visitor)
     machine.shell(DELETE)
-    url = f"http://127.0.0.1:{machine.ports['dashboard']}/dashboard/login"
+    url = f"http://{machine.address}:8780/dashboard/login"
     assert requests.get(url, timeout=30).status_code == 200
 
 
-def use_the_proxy(machine: Deployment) -> None:
+def use_the_proxy(machine: Deployment, url: str) -> None:
     """By one address: links, placement, and an image larger than nginx takes by default."""
-    with deployment.proxy(machine) as url, requests.Session() as http:
+    with requests.Session() as http:
         http.trust_env = False
         http.verify = str(machine.certificate / "ca.pem")
         assert current_volume_link(http.get(f"{url}/volume/")).startswith(f"{url}/volume/v3")
@@ -126,7 +183,7 @@ def links_are_what_the_proxy_says(machine: Deployment) -> None:
     variables = {"$http_host": "cloud.example", "$scheme": "https", "$remote_addr": "192.0.2.9"}
     lines = re.findall(r"proxy_set_header (\S+) (\S+);", block(*HEADERS))
     headers = {name: variables.get(value, "") for name, value in lines}
-    url = f"http://127.0.0.1:{machine.ports['public']}/volume/"
+    url = f"http://{machine.address}:8774/volume/"
     answer = requests.get(url, headers=headers, timeout=30)
     assert current_volume_link(answer).startswith("https://cloud.example/volume/v3")
 

@@ -65,6 +65,10 @@ class Server:
     host: str
     port: str
 
+    def __str__(self) -> str:
+        """Return it as in a URL."""
+        return f"{self.host}:{self.port}" if self.port else self.host
+
 
 @dataclass(frozen=True)
 class State:
@@ -108,6 +112,16 @@ def follow(engine: sa.Engine, *, writes: bool = True) -> None:
     sa.event.listen(engine, "do_connect", connect)
     if writes:
         sa.event.listen(engine, "handle_error", failed)
+
+
+def look_at_all(engine: sa.Engine) -> dict[Server, State | None]:
+    """Return what each server says that an engine's URL names, where these are several; None of
+    one that doesn't answer."""
+    if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
+        return {}
+    parameters = engine.dialect.create_connect_args(engine.url)[1]
+    servers = of(parameters)
+    return servers.states(engine.dialect, parameters) if len(servers.named) > 1 else {}
 
 
 @dataclass(frozen=True)
@@ -164,6 +178,16 @@ class Servers:
         if made is not None:
             made.connection.close()
 
+    def states(self, dialect: Any, parameters: Mapping[str, Any]) -> dict[Server, State | None]:
+        """Return what each says; None of one that doesn't answer."""
+        found: dict[Server, State | None] = dict.fromkeys(self.named)
+        for server in self.named:
+            with contextlib.suppress(dialect.loaded_dbapi.Error):
+                made = self._open(dialect, parameters, server)
+                found[server] = made.state
+                made.connection.close()
+        return found
+
     # --- choosing
 
     def _to_chosen(self, dialect: Any, parameters: Mapping[str, Any]) -> _Made | None:
@@ -192,7 +216,7 @@ class Servers:
             try:
                 found.append(self._open(dialect, parameters, server))
             except dialect.loaded_dbapi.OperationalError as error:
-                LOG.debug("%s:%s: %s", server.host, server.port, error)
+                LOG.debug("%s: %s", server, error)
         with self._lock:
             best = max(found, key=self._rank, default=None)
             if best is not None and self._is_primary(best):
@@ -222,7 +246,7 @@ class Servers:
         if best.state is not None:
             self._newest[best.state.system] = best.timeline
         if self._chosen != best.server:
-            LOG.info("The database's primary is %s:%s.", best.server.host, best.server.port)
+            LOG.info("The database's primary is %s.", best.server)
         self._chosen = best.server
         self._former.discard(best.server)
         for connection, made in list(self._made.items()):
@@ -235,9 +259,9 @@ class Servers:
         if chosen and made.timeline and made.server not in self._former:
             self._former.add(made.server)
             LOG.error(
-                "%s:%s is a former primary of the database, and takes statements that are lost: "
+                "%s is a former primary of the database, and takes statements that are lost: "
                 "stop it, and make it a replica of %s.",
-                *(made.server.host, made.server.port, self._chosen and self._chosen.host),
+                *(made.server, self._chosen),
             )
 
     def _accepted(self, dialect: Any, made: _Made) -> _Made:
@@ -294,7 +318,7 @@ class Servers:
                 LOG.exception("The database's servers could not be looked at.")
 
     def _names(self) -> str:
-        return ", ".join(f"{one.host}:{one.port}" if one.port else one.host for one in self.named)
+        return ", ".join(map(str, self.named))
 
 
 _known: dict[tuple[Any, ...], Servers] = {}

@@ -28,7 +28,7 @@ class Diagnosis:
 
 def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
     """Examine what a configuration names. Raises ConfigurationError for unreadable settings."""
-    from launcher.doctor import bus, data, files, identity
+    from launcher.doctor import bus, data, files, identity, servers
 
     checks: tuple[Check, ...] = (
         files.readable_by_others,
@@ -36,6 +36,7 @@ def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
         data.drivers,
         data.databases,
         data.clocks,
+        servers.servers,
         data.roles,
         data.restored,
         bus.bus,

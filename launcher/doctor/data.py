@@ -29,8 +29,8 @@ _EXTRAS = {"postgresql": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
 
 def drivers(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield URLs that can't be read, and those whose driver isn't installed."""
-    for option, url in _urls(conf).items():
-        problem = _unusable(url)
+    for option, url in urls(conf).items():
+        problem = unusable(url)
         if problem is None:
             continue
         extra = _EXTRAS.get(url.partition("+")[0].partition(":")[0])
@@ -39,7 +39,7 @@ def drivers(conf: cfg.ConfigOpts) -> Iterator[Finding]:
         yield Finding("driver_missing", Level.BROKEN, f"Database, {option}", problem, why, (line,))
 
 
-def _urls(conf: cfg.ConfigOpts) -> dict[str, str]:
+def urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     """Return {option: URL} of all databases that are configured."""
     found = {
         "[database] connection": conf.database.connection,
@@ -50,7 +50,7 @@ def _urls(conf: cfg.ConfigOpts) -> dict[str, str]:
     return {option: url for option, url in found.items() if url}
 
 
-def _unusable(url: str) -> str | None:
+def unusable(url: str) -> str | None:
     """Return why no engine can be made of a URL, without its password; None: one can."""
     try:
         sa.create_engine(url).dispose()
@@ -63,7 +63,7 @@ def _unusable(url: str) -> str | None:
 
 def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield databases that don't answer, or are of another release; without driver: none."""
-    usable = tuple(name for name, url in both.urls(conf).items() if _unusable(url) is None)
+    usable = tuple(name for name, url in both.urls(conf).items() if unusable(url) is None)
     for name, problem in both.check(conf, usable).items():
         if problem is None:
             continue
@@ -80,8 +80,8 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
 
 def clocks(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield databases whose clock differs from this machine's; those that don't answer: none."""
-    for option, url in _urls(conf).items():
-        if _unusable(url) is not None:
+    for option, url in urls(conf).items():
+        if unusable(url) is not None:
             continue
         made = sa.create_engine(url)
         try:
@@ -114,7 +114,7 @@ def _clock(option: str, off: float) -> Finding:
 def restored(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield that the cloud database was restored, and what follows is undecided."""
     url = conf.database.connection
-    if not url or _unusable(url) is not None or both.check(conf, ("cloud",)).get("cloud"):
+    if not url or unusable(url) is not None or both.check(conf, ("cloud",)).get("cloud"):
         return  # said already
     reader = engine.reader(url, pool_size=1)
     try:
@@ -136,7 +136,7 @@ def restored(conf: cfg.ConfigOpts) -> Iterator[Finding]:
 def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield that the API's role can't read the cloud database, or may write to it."""
     url = conf.database.reader_connection
-    if not url or not url.startswith("postgresql") or _unusable(url) is not None:
+    if not url or not url.startswith("postgresql") or unusable(url) is not None:
         return
     made = sa.create_engine(url)
     grant = f"micronova db expand --reader-role {sa.make_url(url).username}"

@@ -20,7 +20,10 @@ from common.findings import Finding, Level, exit_code
 from launcher import configuration, doctor
 from launcher.doctor import data
 from tests.fixtures import null
+from tests.functional import postgres_pair
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+from tests.functional.postgres_pair import Member
+from tests.functional.waiting import eventually
 
 DEAD = "127.0.0.1:9"
 TYPES = ("compute", "placement", "image", "network", "block-storage", "volumev3")
@@ -113,6 +116,24 @@ def test_the_role_of_the_apis(tmp_path: Path, postgres_url: str) -> None:  # noq
         connection.exec_driver_sql("ALTER ROLE looks NOLOGIN")
     assert codes(tmp_path, sections) == {"reader_refused"}
     owner.dispose()
+
+
+@pytest.mark.database
+def test_servers_of_a_database_that_fails_over(tmp_path: Path) -> None:
+    with postgres_pair.pair() as pair:
+        pair.execute("CREATE DATABASE cloud")
+        url = pair.url("cloud")
+        db.migrate.upgrade(url)
+        eventually(pair.caught_up)
+        sections = {"database": {"connection": url}}
+        assert codes(tmp_path, sections) == set()
+        pair.fail_over(Member.freeze)
+        pair.replica.thaw()
+        [found] = findings(tmp_path, sections)
+        assert found.code == "database_two_primaries"
+        assert f"127.0.0.1:{pair.replica.port} takes statements" in found.what
+        pair.replica.kill()
+        assert codes(tmp_path, sections) == {"database_server_silent"}
 
 
 def test_a_bus_that_does_not_answer(tmp_path: Path) -> None:

@@ -3,8 +3,9 @@
 A promotion begins a new timeline. The former primary may only have been frozen, come back and take
 statements, if nobody has fenced it off: what is written there is lost. So an engine connects to
 the primary whose timeline is the newest that this process has seen, and a process whose URL names
-several servers looks at all of them every few seconds. If another one has taken over, the
-connections to the former one are cut, also those on which a statement waits.
+several servers looks at all of them every few seconds. If another one has taken over, or none
+answers for some time, the connections to the former one are cut, also those on which a statement
+waits.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.3
 #: how long a server may take to say what it is
 _ANSWER_SECONDS = 3.0
+#: looks in a row at which no primary answers, after which nobody waits for it any longer
+_SILENT_LOOKS = 3
 #: looks without any connection, after which there are no more
 _IDLE_LOOKS = 3
 
@@ -152,6 +155,7 @@ class Servers:
         self._made: weakref.WeakKeyDictionary[Any, _Made] = weakref.WeakKeyDictionary()
         self._watch: threading.Thread | None = None
         self._former: set[Server] = set()
+        self._silent = 0
 
     def connect(self, dialect: Any, parameters: Mapping[str, Any], *, chooses: bool) -> _Made:
         """Return a connection. Raises the driver's OperationalError.
@@ -173,10 +177,15 @@ class Servers:
             pause.wait(_PAUSE_SECONDS)
 
     def look(self, dialect: Any, parameters: Mapping[str, Any]) -> None:
-        """Choose anew, and cut the connections to a primary that was replaced."""
+        """Choose anew, and cut the connections to a primary that was replaced, or is silent."""
         made = self._survey(dialect, parameters)
         if made is not None:
             made.connection.close()
+        with self._lock:
+            self._silent = 0 if made is not None else self._silent + 1
+            if self._silent == _SILENT_LOOKS:
+                LOG.error("No primary of the database answers: %s.", self._names())
+                self._cut_all_but(None)
 
     def states(self, dialect: Any, parameters: Mapping[str, Any]) -> dict[Server, State | None]:
         """Return what each says; None of one that doesn't answer."""
@@ -249,8 +258,12 @@ class Servers:
             LOG.info("The database's primary is %s.", best.server)
         self._chosen = best.server
         self._former.discard(best.server)
+        self._cut_all_but(best)
+
+    def _cut_all_but(self, best: _Made | None) -> None:
+        """Cut the connections that don't lead where ``best`` does."""
         for connection, made in list(self._made.items()):
-            if made.server != best.server or made.timeline < best.timeline:
+            if best is None or (made.server, made.timeline) != (best.server, best.timeline):
                 _cut(connection)
 
     def _say_former(self, made: _Made) -> None:

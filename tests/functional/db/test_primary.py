@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from common.databases import primary
+from common.errors import Unavailable
 from conductor.store.transactions import Store
 from db import engine, schema
 from placement.db.engine import Database
@@ -146,6 +147,26 @@ def test_a_statement_on_a_frozen_primary_ends_when_another_takes_over(
     with other.connect() as connection:
         assert "during" not in set(connection.scalars(sa.select(LOCKS.c.project_id)))
     other.dispose()
+
+
+def test_nobody_waits_for_long_for_a_frozen_primary(
+    pair: Pair, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(primary, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(primary, "PATIENCE_SECONDS", 0.5)
+    insert(store, "before")
+
+    def work(connection: sa.Connection) -> None:
+        connection.execute(sa.select(LOCKS)).all()
+        pair.primary.freeze()
+        connection.execute(LOCKS.insert().values(project_id="during"))
+
+    try:
+        with pytest.raises(Unavailable, match="not available"):
+            store.run(work)
+    finally:
+        pair.primary.thaw()
+    eventually(lambda: names(store) == {"before"})
 
 
 def test_a_process_that_begins_between_two_primaries_takes_the_newer(

@@ -30,7 +30,7 @@ _POSITION = "SELECT pg_current_wal_flush_lsn()::text"
 #: A replica of a former primary may be further, in another log: there conductors have not written
 #: that they follow this one.
 _HAS = sa.text(
-    "SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn) "
+    "SELECT pg_is_in_recovery(), pg_last_wal_replay_lsn() >= CAST(:position AS pg_lsn) "
     "AND EXISTS (SELECT 1 FROM cloud_identity WHERE timeline = :timeline)"
 )
 
@@ -73,7 +73,12 @@ class Replica:
 def _has(connection: sa.Connection, wanted: Mapping[str, str | None]) -> bool:
     """Return whether the replica has what is wanted, soon at least."""
     until, pause = time.monotonic() + WAIT_SECONDS, threading.Event()
-    while not connection.execute(_HAS, wanted).scalar():
+    while True:
+        is_replica, has = connection.execute(_HAS, wanted).one()
+        if not is_replica:
+            connection.invalidate()  # the next one may lead to another server
+        if not is_replica or has:
+            return bool(is_replica)
         if time.monotonic() > until:
             LOG.debug("The replica of the database is behind.")
             return False

@@ -72,8 +72,9 @@ def services(
         "10.0.0.10": own,
         "cache1:11211": caches[0],
         "cache2:11211": caches[1],
-        "https://console.example/": f"https://{own}:6080/",
-        "wss://console.example/": f"wss://{own}:6080/",
+        # One name, whichever machine's API answers.
+        "https://console.example/": f"https://{network.machine(0)}:6080/",
+        "wss://console.example/": f"wss://{network.machine(0)}:6080/",
         "wss://console-1.internal.example:6080/": f"wss://{own}:6080/",
         "host = 0.0.0.0\n": f"host = {own}\n",
         "https://pve1.example:8006": node,

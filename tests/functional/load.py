@@ -23,6 +23,7 @@ from tests.functional.waiting import eventually
 
 #: how long anything that was asked for may take
 WAIT_SECONDS = 300
+_MADE = "ACTIVE"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,22 +58,15 @@ class Load:
         found = _servers(compute)
         states = {one["name"]: one["status"] for one in found}
         times = Counter(one["name"] for one in found)
-        mine = {name: states.get(name) for name in self.accepted}
-        wrong = [f"{name} was refused, and made: {self.refused[name]}" for name in self.refused]
-        wrong = [said for name, said in zip(self.refused, wrong, strict=True) if name in states]
-        wrong += [
-            f"{name} was accepted, and is {state}"
-            for name, state in mine.items()
-            if state != "ACTIVE"
+        mine = {name: states.get(name, "missing") for name in self.accepted}
+        wrong = [
+            *(f"{name}: made, after {said}" for name, said in self.refused.items() if times[name]),
+            *(f"{name}: accepted, and {state}" for name, state in mine.items() if state != _MADE),
+            *(f"{name}: made {count} times" for name, count in times.items() if count > 1),
         ]
-        wrong += [f"{name} was made {count} times" for name, count in times.items() if count > 1]
-        return Outcome(
-            accepted=len(self.accepted),
-            made=sum(state == "ACTIVE" for state in mine.values()),
-            errors=len(self.errors),
-            longest_seconds=round(self.longest_seconds, 1),
-            wrong=wrong,
-        )
+        made = sum(state == _MADE for state in mine.values())
+        longest = round(self.longest_seconds, 1)
+        return Outcome(len(self.accepted), made, len(self.errors), longest, wrong)
 
     def building(self, compute: Any) -> bool:
         """Return whether something is being built still."""

@@ -21,7 +21,7 @@ OPTIONS = [
         "connection",
         secret=True,
         help="SQLAlchemy URL of the cloud database with write access; only the conductor and "
-        "'micronova db' need it. Several servers of PostgreSQL, of which the primary is used, are "
+        "'micronova db' need it. It uses the primary of several servers of PostgreSQL: "
         "'…@/micronova?host=db1:5432&host=db2:5432'.",
     ),
     cfg.StrOpt(

@@ -90,7 +90,7 @@ class State:
 
 def follow(engine: sa.Engine, *, writes: bool = True) -> None:
     """Have an engine of PostgreSQL connect to the primary, if its URL names several servers, or
-    `target_session_attrs=read-write`; else to the one that it names.
+    `target_session_attrs=read-write`; else to the server that it names.
 
     A connection on which a statement fails because its server is a replica now counts as lost;
     ``writes`` False: the session itself is read-only.
@@ -119,7 +119,7 @@ def follow(engine: sa.Engine, *, writes: bool = True) -> None:
 
 def look_at_all(engine: sa.Engine) -> dict[Server, State | None]:
     """Return what each server says that an engine's URL names, where these are several; None of
-    one that doesn't answer."""
+    a silent one."""
     if (engine.dialect.name, engine.dialect.driver) != ("postgresql", "psycopg"):
         return {}
     parameters = engine.dialect.create_connect_args(engine.url)[1]
@@ -148,7 +148,7 @@ class Servers:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, as after a fork: locks, threads and connections are another process's."""
+        """Begin from nothing, as after a fork: locks, threads and connections are another process's."""
         self._lock = threading.RLock()
         self._chosen: Server | None = None
         self._newest: dict[str, int] = {}
@@ -177,7 +177,7 @@ class Servers:
             pause.wait(_PAUSE_SECONDS)
 
     def look(self, dialect: Any, parameters: Mapping[str, Any]) -> None:
-        """Choose anew, and cut the connections to a primary that was replaced, or is silent."""
+        """Choose again, and cut the connections to a primary that was replaced, or is silent."""
         made = self._survey(dialect, parameters)
         if made is not None:
             made.connection.close()
@@ -188,7 +188,7 @@ class Servers:
                 self._cut_all_but(None)
 
     def states(self, dialect: Any, parameters: Mapping[str, Any]) -> dict[Server, State | None]:
-        """Return what each says; None of one that doesn't answer."""
+        """Return what each says; None of a silent one."""
         found: dict[Server, State | None] = dict.fromkeys(self.named)
         for server in self.named:
             with contextlib.suppress(dialect.loaded_dbapi.Error):
@@ -385,7 +385,7 @@ def _state(dialect: Any, connection: Any) -> State | None:
 
 
 def _cut(connection: Any) -> None:
-    """End a connection under whoever uses it: what waits for its server fails at once."""
+    """End a connection that others use: what waits for its server fails at once."""
     import psycopg
 
     with contextlib.suppress(psycopg.Error, OSError):

@@ -75,7 +75,7 @@ class Database:
         statements.measure(self.reader, "placement", "reader")
         statements.measure(self.writer, "placement", "writer")
         for engine in (self.reader, self.writer):
-            # On PostgreSQL the one that reads also writes, where one statement is enough.
+            # On PostgreSQL the reader also writes, where one statement is enough.
             primary.follow(engine)
         self._gate: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         if self.is_sqlite:

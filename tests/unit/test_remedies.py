@@ -121,6 +121,7 @@ MODULES: Mapping[str, str] = {
     "launcher/doctor/bus.py": f"{OUTSIDE}systemd's services",
     "launcher/doctor/identity.py": f"{_SERVICES}::test_a_role_that_is_missing",
     "launcher/doctor/data.py": f"{_SERVICES}::test_a_database_without_tables",
+    "launcher/doctor/servers.py": f"{OUTSIDE}a server of PostgreSQL that is to be stopped",
     "db": f"{_SERVICES}::test_a_database_without_tables",
     "placement/db/migrate.py": f"{_SERVICES}::test_a_database_without_tables",
     "api": f"{NO_COMMAND}help, and commands of the caller's own choice",

@@ -148,7 +148,7 @@ class Servers:
         self.forget()
 
     def forget(self) -> None:
-        """Begin from nothing, as after a fork: locks, threads and connections are another process's."""
+        """Begin from nothing, as after a fork, when locks and threads are another process's."""
         self._lock = threading.RLock()
         self._chosen: Server | None = None
         self._newest: dict[str, int] = {}

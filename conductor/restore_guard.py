@@ -112,8 +112,9 @@ class RestoreGuard:
 
     def follow(self, connection: Transaction, timeline: str) -> None:
         """Compare the record again if it was written on another timeline of the database."""
-        if restored.follow(connection, timeline):
-            after_commit(connection, self.expire)
+        restored.follow(connection, timeline)
+        # Whoever stored it: what was read before is of another server.
+        after_commit(connection, self.expire)
 
     def expire(self) -> None:
         """Read the record again at the next question."""

@@ -88,8 +88,11 @@ def last_operation(connection: sa.Connection) -> int:
 
 
 def begin_to_compare(connection: sa.Connection, owner: str) -> None:
-    """Store that the record is to be compared, unless another conductor runs that has seen it."""
-    if not pulse.others_run(connection, owner):
+    """Store that the record is to be compared, unless another conductor runs that has seen it, or
+    has stored so a moment ago, as after a fail-over: signs of all conductors are old then."""
+    since = read(connection).compare_since
+    lately = clock.utcnow() - datetime.timedelta(seconds=pulse.GAP_SECONDS)
+    if (since is None or since < lately) and not pulse.others_run(connection, owner):
         _begin(connection)
 
 

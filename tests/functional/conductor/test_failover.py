@@ -12,6 +12,7 @@ from common import clock
 from common.messages.commands import Build, Destroy
 from common.messages.facts import OtherVm
 from conductor.restore_guard import COMPARED, HELD_SECONDS
+from conductor.store import restored
 from conductor.store.restored import Marked
 from db import schema
 from tests.functional import postgres_pair
@@ -122,6 +123,25 @@ def test_nothing_is_held_where_nothing_was_lost(pair: Pair, world: World) -> Non
     eventually(lambda: sent(world, Destroy))
     world.answer(sent(world, Destroy)[0], gone=True)
     world.until(old, "deleted")
+
+
+def test_every_conductor_knows_at_once_and_compares_once(pair: Pair, world: World) -> None:
+    """What began after the fail-over is not taken for something that was open before it."""
+    active(world)
+    other = world.add_conductor("c3")
+    seen(world)
+    assert other.cloud.guard.since is None  # and is not read again for some seconds
+    eventually(pair.caught_up)
+    pair.fail_over()
+    world.beat()
+    since = record(world).compare_since
+    assert since is not None
+    other.store.run(restored.last_operation)
+    assert other.cloud.guard.since == since
+    # As a conductor does that sees no sign of any: the replica had none for some time.
+    other.store.run(lambda connection: connection.execute(schema.leases.delete()))
+    other.store.run(lambda connection: restored.begin_to_compare(connection, "c3"))
+    assert record(world).compare_since == since
 
 
 def waits(world: World) -> float:

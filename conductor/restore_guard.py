@@ -113,7 +113,7 @@ class RestoreGuard:
     def follow(self, connection: Transaction, timeline: str) -> None:
         """Compare the record again if it was written on another timeline of the database."""
         restored.follow(connection, timeline)
-        # Whoever stored it: what was read before is of another server.
+        # Also where another conductor stored it: what was read before is of another server.
         after_commit(connection, self.expire)
 
     def expire(self) -> None:

@@ -83,7 +83,6 @@ def _has(connection: sa.Connection, wanted: Mapping[str, str | None]) -> bool:
             LOG.debug("The replica of the database is behind.")
             return False
         pause.wait(_PAUSE_SECONDS)
-    return True
 
 
 _replicas: weakref.WeakKeyDictionary[sa.Engine, Replica] = weakref.WeakKeyDictionary()

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 class Client:
     """One user's program."""
 
-    def __init__(self, cloud: Running) -> None:
+    def __init__(self, cloud: Running, flavor: str = "m1.nano", image: str = "cirros") -> None:
         self._cloud = cloud.connection()
         self.compute = self._cloud.compute
         self._what = {
-            "flavor_id": self.compute.find_flavor("m1.nano", ignore_missing=False).id,
-            "image_id": self._cloud.image.find_image("cirros", ignore_missing=False).id,
+            "flavor_id": self.compute.find_flavor(flavor, ignore_missing=False).id,
+            "image_id": self._cloud.image.find_image(image, ignore_missing=False).id,
             "networks": [
                 {"uuid": self._cloud.network.find_network("vmbr0", ignore_missing=False).id}
             ],

@@ -88,7 +88,7 @@ def prepare(machines: Sequence[Deployment]) -> None:
 
 def restart(machine: Deployment, url: str) -> None:
     """Each service of one machine, one after the other: the proxy's clients notice nothing."""
-    client = Client(machine)
+    client = Client(machine, "m1.small", "debian-12")
     token = str(machine.connection().auth_token)
     ca = str(machine.certificate / "ca.pem")
     with creating(

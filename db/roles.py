@@ -54,5 +54,9 @@ def _statements(
     yield f"GRANT {rights} ON ALL TABLES IN SCHEMA {schema} TO {name}"
     yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT {rights} ON TABLES TO {name}"
     if sequences:
-        yield f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {name}"
-        yield f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} GRANT USAGE ON SEQUENCES TO {name}"
+        # UPDATE: after a fail-over conductors leave numbers out
+        yield f"GRANT USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA {schema} TO {name}"
+        yield (
+            f"ALTER DEFAULT PRIVILEGES IN SCHEMA {schema} "
+            f"GRANT USAGE, UPDATE ON SEQUENCES TO {name}"
+        )

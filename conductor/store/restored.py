@@ -108,7 +108,9 @@ def follow(connection: sa.Connection, timeline: str) -> bool:
     _begin(connection)
     last = last_operation(connection)
     sequence = sa.func.pg_get_serial_sequence(operations.name, _O.id.name)
-    connection.execute(sa.select(sa.func.setval(sequence, last + _LEFT_OUT)))
+    connection.execute(
+        sa.select(sa.func.setval(sequence, sa.literal(last + _LEFT_OUT, sa.BigInteger)))
+    )
     LOG.warning(
         "The database is at timeline %s, and was at %s: another server has taken over. The record "
         "is compared with the clusters, as the last that was committed may be missing.",

@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import ConfigurationError
+from conductor.store import restored
 from db import engine, migrate, roles
-from db.schema import quota_limits
+from db.schema import cloud_identity, quota_limits
 from tests.functional.db.conftest import PostgresServer
 
 ROW = {"project_id": "p", "resource": "cores", "hard_limit": 1}
@@ -92,6 +93,18 @@ def test_a_writer_role_changes_rows_and_no_table(postgres_url: str, role: str) -
             connection.rollback()
             with pytest.raises(sa.exc.ProgrammingError, match=r"permission denied|must be owner"):
                 connection.exec_driver_sql(statement)
+    writer.dispose()
+
+
+def test_a_writer_role_notices_a_fail_over(postgres_url: str, role: str) -> None:
+    """And leaves out IDs of operations that may be lost."""
+    migrate.upgrade(postgres_url)
+    roles.grant_writer(postgres_url, role)
+    writer = as_role(postgres_url, role)
+    with writer.begin() as connection:
+        assert not restored.follow(connection, "77/1")
+        assert restored.follow(connection, "77/2")
+        assert connection.scalar(sa.select(cloud_identity.c.compare_since)) is not None
     writer.dispose()
 
 

@@ -33,13 +33,29 @@ class Statement:
         None when the database refused or can't be reached, in which case nothing was written, or
         all was written and the answer was lost: the caller's general way finds out.
         """
-        from psycopg import pq
+        from psycopg import OperationalError
+
+        try:
+            return self._row(connection, values)
+        except OperationalError:
+            # The pool must not give the connection to anybody again.
+            connection.invalidate()
+            connection.rollback()
+            return None
+
+    def _row(
+        self, connection: Connection, values: Sequence[str | int | None]
+    ) -> Sequence[str] | None:
+        """Run it. Raises psycopg's OperationalError if the connection is lost."""
+        from psycopg import OperationalError, pq
 
         pooled: Any = connection.connection
         pgconn = pooled.driver_connection.pgconn
         prepared: set[bytes] = connection.info.setdefault(_PREPARED, set())
         if self._name not in prepared:
             made = pgconn.prepare(self._name, self.text.encode())
+            if pgconn.status != pq.ConnStatus.OK:
+                raise OperationalError("The connection is lost.")
             if made.status != pq.ExecStatus.COMMAND_OK:
                 return None
             prepared.add(self._name)
@@ -54,6 +70,8 @@ class Statement:
             # Listeners for statements are called for prepared statements as well.
             listener(connection, None, self.text, values, None, False)
         answer = pgconn.exec_prepared(self._name, given)
+        if pgconn.status != pq.ConnStatus.OK:
+            raise OperationalError("The connection is lost.")
         if answer.status != pq.ExecStatus.TUPLES_OK or answer.ntuples != 1:
             return None
         return [(answer.get_value(0, n) or b"").decode() for n in range(answer.nfields)]

@@ -101,6 +101,23 @@ def test_a_database_that_goes_and_comes_back(server: Stoppable, api: Api) -> Non
     assert summaries[one]["resources"]["VCPU"] == {"capacity": 8, "used": 1}
 
 
+def test_connections_that_are_lost_while_nobody_uses_them_cost_no_answer(
+    server: Stoppable, api: Api
+) -> None:
+    """As after a fail-over: the server took over, and all connections of before are dead."""
+    one = a_provider(api, VCPU=8)
+    claim = a_body(**{one: {"VCPU": 1}})
+    assert api.simulate_put(f"/allocations/{a_uuid()}", json=claim).status_code == 204
+    backends.Postgres(server.port).execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    )
+    for _ in range(4):
+        assert api.simulate_put(f"/allocations/{a_uuid()}", json=claim).status_code == 204
+        assert api.simulate_get(CANDIDATES).status_code == 200
+    assert used(api, one) == {"VCPU": 5}
+
+
 def _claim_and_stop(url: str, provider: str, ready: Any) -> None:
     """Claim step by step and never commit."""
     database = Database(url)

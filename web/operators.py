@@ -1,4 +1,4 @@
-"""The port of a service for operators: ``/metrics``, ``/healthz`` and ``/readyz``.
+"""The port of a service for operators: ``/metrics``, ``/healthz``, ``/readyz``, ``/inservice``.
 
 One loop holds all connections. Each path has a thread of its own: /healthz answers whatever silent
 clients, a slow scrape or a database that doesn't answer do.
@@ -56,6 +56,8 @@ class Listener:
             "/metrics": _metrics,
             "/healthz": lambda: _status(alive),
             "/readyz": lambda: _status(ready, self.health.noted),
+            # For HAProxy's disable-on-404: it may only take down what is frozen or gone.
+            "/inservice": lambda: _status(ready, otherwise=HTTPStatus.NOT_FOUND),
         }
         self._stopped = threading.Event()
         self._loop: _Loop | None = None
@@ -115,12 +117,14 @@ def _metrics() -> tuple[HTTPStatus, str, bytes]:
 
 
 def _status(
-    answer: Answer, noted: Callable[[], Iterable[str]] = tuple
+    answer: Answer,
+    noted: Callable[[], Iterable[str]] = tuple,
+    otherwise: HTTPStatus = HTTPStatus.SERVICE_UNAVAILABLE,
 ) -> tuple[HTTPStatus, str, bytes]:
     if answer.ok():
         lines = "".join(f"{line}\n" for line in ("ok", *noted()))
         return HTTPStatus.OK, _PLAIN, lines.encode()
-    return HTTPStatus.SERVICE_UNAVAILABLE, _PLAIN, b"not ok\n"
+    return otherwise, _PLAIN, b"not ok\n"
 
 
 class _Thread:

@@ -42,8 +42,8 @@ OPTIONS = (
         min=0.0,
         max=25.0,
         help="Seconds for which an API that is asked to end (SIGTERM) still takes requests, while "
-        "its /readyz answers 503 and each answer closes its connection: in that time the proxy in "
-        "front finds that it leaves. Longer than two of the proxy's checks.",
+        "its /readyz answers 503, /inservice 404, and each answer closes its connection: in that "
+        "time the proxy in front finds that it leaves. Longer than two of the proxy's checks.",
     ),
 )
 

@@ -21,8 +21,8 @@ OPTIONS = [
     cfg.StrOpt(
         "host",
         default="127.0.0.1",
-        help="Address on which each service answers /metrics, /healthz and /readyz. None of them "
-        "asks for a token: listen on a network of the operators only.",
+        help="Address on which each service answers /metrics, /healthz, /readyz and /inservice. "
+        "None of them asks for a token: listen on a network of the operators only.",
     ),
     cfg.PortOpt(
         "port",

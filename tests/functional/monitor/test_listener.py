@@ -55,8 +55,10 @@ def test_health_is_a_status_without_details() -> None:
         port = made.wait_port(10)
         assert ask(port, "/healthz")[::2] == (200, b"ok\n")
         assert ask(port, "/readyz")[::2] == (503, b"not ok\n")
+        assert ask(port, "/inservice")[::2] == (404, b"not ok\n")
         state["ready"] = True
         eventually(lambda: ask(port, "/readyz?x=1")[0] == 200, 10)
+        assert ask(port, "/inservice")[0] == 200
         assert ask(port, "/healthz", "HEAD")[::2] == (200, b"")
 
 

@@ -46,7 +46,8 @@ class Restore(Command):
 
     Without, while all services run: what the clusters have and the record lacks is adopted where
     its marks prove all of it, or left and named, with what the record has and the clusters don't.
-    Then what was held is released. Exit code 2: not everything could be looked at.
+    Then what was held is released. Exit code 2: not everything could be looked at, or something is
+    being built still.
     """
 
     arguments = (
@@ -100,7 +101,7 @@ def _outcome(report: dict[str, Any], apply: bool) -> str:
         return f"{held} Nothing was done; --apply does it."
     if report["released"]:
         return "Released: what was held continues."
-    return f"{held} Not released: run it again once everything can be seen."
+    return f"{held} Not released: run it again once everything can be seen, and nothing is built."
 
 
 def _configuration(command: Command, parsed_args: argparse.Namespace) -> tuple[Any, Path | None]:

@@ -5,6 +5,7 @@ Only what all marks prove to be this cloud's is adopted; the rest is named.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
@@ -14,7 +15,7 @@ from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import ResourceType
 from conductor.audit.facts import Facts, Place, ServerFacts
 from conductor.audit.restoring import lost_data, lost_networks
-from conductor.audit.restoring.items import ORDER, Item, Known, Verdict, of_vm
+from conductor.audit.restoring.items import ORDER, Item, Known, Verdict, is_build_of_before, of_vm
 
 #: a server and the SCSI slot of its VM
 User = tuple[str, int]
@@ -129,13 +130,26 @@ class Comparison:
             yield item(Verdict.ADOPT, made)
         elif known.deleted_at is not None:
             yield item(Verdict.LEAVE, f"By the record server {uuid} was deleted before.")
-        elif uuid in self._facts.busy:
+        elif uuid in self._facts.busy and uuid not in self._builds:
             yield item(Verdict.LEAVE, "An operation works on the server: run it again later.")
+        elif uuid in self._builds and vm.status != "running":
+            left = item(Verdict.LEAVE, "An agent may build it still: run it again later.")
+            yield dataclasses.replace(left, ends=True)
         elif known.place is not None and self._is_there(known):
             text = f"Server {uuid} has VM {known.vmid} of cluster {known.cluster} as well."
             yield item(Verdict.LEAVE, text)
         else:
             yield item(Verdict.ADOPT, f"It is the VM of server {uuid}, which the record lacks.")
+
+    @cached_property
+    def _builds(self) -> frozenset[str]:
+        """Servers whose only open operation is a build that waits."""
+        last = self._known.last
+        waits = {one: is_build_of_before(one, last) for one in self._facts.operations}
+        others = {one.server_uuid for one, does in waits.items() if not does}
+        return frozenset(
+            one.server_uuid for one in waits if one.server_uuid and one.server_uuid not in others
+        )
 
     def _added_ports(self, vm: SeenVm, uuid: str) -> list[str]:
         """Return the MAC addresses of a server's marked ports that the record lacks."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.messages.inventory import ClusterInventory, SeenVm
-from common.resources.states import ResourceType
+from common.resources.states import OperationState, ResourceType
+from conductor.audit.facts import OpenOperation
+from conductor.store.records import Operation
 
 #: in which order things are adopted: what others need comes first
 ORDER = (
@@ -33,6 +35,8 @@ class Known:
     """Network → the CIDRs of its subnets."""
     images: frozenset[str] = frozenset()
     """Those with data in a cluster."""
+    last: int = 0
+    """While everything is held: the last operation that was open when the record was put back."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,14 @@ class Item:
     vm: SeenVm | None = None
     found: Any = None
     """What a network, an image, a backup or a snapshot is adopted from."""
+    ends: bool = False
+    """It can be decided about soon: until then everything is held."""
+
+
+def is_build_of_before(one: OpenOperation | Operation, last: int) -> bool:
+    """Return whether an open operation is a build that waits while everything is held."""
+    building = one.action == "create" and one.state != OperationState.UNWINDING
+    return building and one.id <= last
 
 
 def of_vm(

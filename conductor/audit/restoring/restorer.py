@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from common import context
+from common import clock, context
 from common.errors import Conflict, MicronovaError
 from common.log import logger
 from common.messages.inventory import SeenVm
@@ -28,7 +28,7 @@ from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.restored import marked
 from conductor.audit.restoring import comparison, written
-from conductor.audit.restoring.items import Item, Known, Verdict
+from conductor.audit.restoring.items import Item, Known, Verdict, is_build_of_before
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.runner import Runner
@@ -44,6 +44,7 @@ from conductor.store.networks import adopted_networks, adopted_ports, networks, 
 from conductor.store.records import Server
 from conductor.store.servers import servers, vmids
 from conductor.store.transactions import Transaction
+from conductor.store.volumes import attachments
 
 LOG = logger(__name__)
 
@@ -58,19 +59,23 @@ class Restorer:
     def run(self, *, apply: bool) -> dict[str, Any]:
         """Return the report; with ``apply`` all is done that it says, and the hold released.
 
-        The hold remains while something could not be looked at. Nothing is done where the clusters
-        are another cloud's.
+        The hold remains while something could not be looked at, or is being built still. Nothing
+        is done where the clusters are another cloud's.
         """
         with self._cloud.store.read() as connection:
             every = vmids.every(connection)
-            known = Known(adopted_networks.cidrs(connection), adopted_images.with_data(connection))
+            record = restored.read(connection)
+            last = 0 if record.held_at is None else record.compare_operation
+            known = Known(
+                adopted_networks.cidrs(connection), adopted_images.with_data(connection), last
+            )
         facts = self._gatherer.look(every)
         wrong = comparison.another_clouds(facts)
         if wrong is not None:
             facts, apply = dataclasses.replace(facts, unseen=(*facts.unseen, wrong)), False
         found = self._with_networks(comparison.items(facts, known), apply=apply)
-        done = [self._apply(facts, one) for one in found] if apply else found
-        released = apply and not facts.unseen
+        done = [self._apply(facts, one, last) for one in found] if apply else found
+        released = apply and not facts.unseen and not any(one.ends for one in done)
         if released:
             seen = [one for each in facts.inventories.values() for one in marked(each)]
             mine = [one.mark.epoch for one in seen if one.mark.cloud == facts.cloud]
@@ -130,14 +135,14 @@ class Restorer:
 
     # --- adopting
 
-    def _apply(self, facts: Facts, item: Item) -> Item:
+    def _apply(self, facts: Facts, item: Item, last: int) -> Item:
         if item.verdict is not Verdict.ADOPT:
             return item
         try:
             if item.resource_type is not ResourceType.SERVER:
                 self._write(facts, item)
             elif item.vm is not None and item.resource_id in facts.servers:
-                self._known(facts, item)
+                self._known(facts, item, last)
             elif item.vm is not None:
                 self._adopt(item, item.vm)
         except MicronovaError as error:
@@ -152,12 +157,12 @@ class Restorer:
             inventory = facts.inventories.get(item.cluster)
             self._cloud.store.run(lambda c: write(c, item, inventory))
 
-    def _known(self, facts: Facts, item: Item) -> None:
+    def _known(self, facts: Facts, item: Item, last: int) -> None:
         """Complete a server of the record: with its VM, or with interfaces of that."""
         place = facts.servers[item.resource_id].place
         here = item.vm is not None and place == (item.cluster, item.vm.vmid)
         self._cloud.store.run(
-            lambda c: self._add_ports(c, item) if here else self._relink(c, item)
+            lambda c: self._add_ports(c, item) if here else self._relink(c, item, last)
         )
 
     def _adopt(self, item: Item, vm: SeenVm) -> None:
@@ -169,11 +174,16 @@ class Restorer:
         _, operation = self._acceptance.adopt(ctxt, asked)
         self._runner.submit(operation)
 
-    def _relink(self, connection: Transaction, item: Item) -> None:
-        """Give a server of the record the VM that its marks prove to be its own."""
+    def _relink(self, connection: Transaction, item: Item, last: int) -> None:
+        """Give a server of the record the VM that its marks prove to be its own.
+
+        Its build, if that is open still, is done.
+        """
         vm = item.vm
         server = servers.get(connection, item.resource_id, lock=True)
-        if vm is None or ledger.open_of(connection, server.uuid) or server.deleted_at is not None:
+        opened = [ledger.get(connection, one) for one in ledger.open_of(connection, server.uuid)]
+        builds = [one for one in opened if one and is_build_of_before(one, last)]
+        if vm is None or len(builds) < len(opened) or server.deleted_at is not None:
             raise Conflict("The record has changed since it was compared.")
         host, node = proof.host(connection, item.cluster, vm.node)
         if node != vm.node:
@@ -203,9 +213,13 @@ class Restorer:
             node=vm.node,
             cluster=item.cluster,
             vmid=vm.vmid,
+            launched_at=server.launched_at or clock.utcnow(),
             addresses=[*server.addresses, *added],
         )
-        ledger.close(connection, operation.id, OperationState.DONE)
+        if builds:
+            attachments.built(connection, [server.uuid])
+        for one in (*builds, operation):
+            ledger.close(connection, one.id, OperationState.DONE)
 
     def _add_ports(self, connection: Transaction, item: Item) -> None:
         """Write the ports that a server of the record has got since."""

@@ -1,0 +1,99 @@
+"""What an operator's decision makes of builds that were open in a record that was put back."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.messages.inventory import ClusterInventory, SeenVm
+from conductor.audit.gather import Gatherer
+from conductor.audit.restoring.restorer import Restorer
+from conductor.store.ledger import operations as ledger
+from db import schema
+from tests.functional.conductor.harness import World
+
+CLOUD = "5a3c1b7e-0000-4000-8000-0000000000c1"
+VMID = 100_007
+
+
+@pytest.fixture
+def uuid(world: World) -> str:
+    """A server whose build had just begun when the record was written; all is held."""
+    row = {"id": 1, "cloud_id": CLOUD}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
+    # Nothing works on it: its conductor had done it, and the record doesn't know that.
+    world.conductor.runner.submit = lambda operation: None  # type: ignore[assignment, method-assign]
+    [made] = world.create()
+    last = world.rows(schema.operations)[-1].id
+    held = {"held_at": clock.utcnow(), "held_because": {}, "compare_operation": last}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.update(), held))
+    return made
+
+
+def show(world: World, uuid: str, **changed: Any) -> None:
+    """Have the cluster show a VM with all marks of the server, as made since."""
+    marks = {"read": True, "server_uuid": uuid, "cloud": CLOUD, "proven": True}
+    values = {"project_id": world.ctxt.project_id, "nics": (), "status": "running", **marks}
+    vm = SeenVm(VMID, "pve1", **{**values, **changed})  # type: ignore[arg-type]
+    world.compute.seen["sim1"] = ClusterInventory("sim1", (vm,), ())
+
+
+def decide(world: World) -> dict[str, Any]:
+    cloud = world.conductor.cloud
+    cloud.guard.expire()
+    return Restorer(cloud, Gatherer(cloud), world.conductor.runner).run(apply=True)
+
+
+def open_ones(world: World, uuid: str) -> list[int]:
+    with world.conductor.store.read() as connection:
+        return ledger.open_of(connection, uuid)
+
+
+def test_a_build_whose_vm_runs_is_done(world: World, uuid: str) -> None:
+    show(world, uuid)
+    report = decide(world)
+    assert report["released"]
+    row = world.row(uuid)
+    assert (row.vm_state, row.task_state) == ("active", None)
+    assert (row.cluster, row.vmid, row.host) == ("sim1", VMID, "pve1")
+    assert isinstance(row.launched_at, datetime.datetime)
+    assert not open_ones(world, uuid)
+    world.leaves = {"server_without_allocation"}  # which an audit that heals mends
+
+
+def test_all_is_held_while_an_agent_may_build_it_still(world: World, uuid: str) -> None:
+    """Else it would be scheduled again, and there were two VMs of it."""
+    show(world, uuid, status="stopped")
+    report = decide(world)
+    assert not report["released"]
+    assert [one["why"] for one in report["items"]] == [
+        "An agent may build it still: run it again later."
+    ]
+    assert len(open_ones(world, uuid)) == 1
+    assert world.row(uuid).vm_state == "building"
+    show(world, uuid)
+    assert decide(world)["released"]
+    assert world.row(uuid).vm_state == "active"
+    world.leaves = {"server_without_allocation"}
+
+
+def test_what_began_since_is_left_to_who_works_on_it(world: World, uuid: str) -> None:
+    update = schema.cloud_identity.update().values(compare_operation=0)
+    world.conductor.store.run(lambda c: c.execute(update))
+    show(world, uuid)
+    report = decide(world)
+    assert report["released"]
+    assert [one["verdict"] for one in report["items"]] == ["leave"]
+    assert world.row(uuid).vm_state == "building"
+    assert len(open_ones(world, uuid)) == 1
+
+
+def test_a_build_that_is_being_undone_is_not_adopted(world: World, uuid: str) -> None:
+    update = schema.operations.update().values(state="unwinding")
+    world.conductor.store.run(lambda c: c.execute(update))
+    show(world, uuid)
+    assert [one["verdict"] for one in decide(world)["items"]] == ["leave"]
+    assert len(open_ones(world, uuid)) == 1

@@ -88,7 +88,8 @@ class Failure:
     """What the server's owner reads instead of the category's sentence: without hosts, their
     numbers and internals of the cloud."""
     refused: bool = False
-    """For a build: the VMID was somebody else's before anything was made there."""
+    """For a build: the VMID was somebody else's before anything was made there. For a removal: the
+    VM has all marks of another resource, and none of this one's."""
 
 
 @dataclass(frozen=True)

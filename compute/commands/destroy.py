@@ -24,6 +24,10 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
     failure = carry_out(job, todo)
     if failure is None:
         return Removed(True, gone=True)
+    if machine.anothers:
+        # What is named after the server is all that may be left of it.
+        let_go = sums.removing(machine.let_go_of_config_drive)
+        carry_out(job, [Step("compute_delete_config_drive", let_go)])
     return Removed(False, sums.failure(failure, machine))
 
 
@@ -52,9 +56,8 @@ class _Sums:
 
     def failure(self, failure: Failure, machine: Machine) -> Failure:
         """Return the failure with what was removed nevertheless."""
-        return replace(
-            failure, cleaned=self.total.cleaned, clean=machine.absent and not failure.left
-        )
+        clean = machine.absent and not failure.left
+        return replace(failure, cleaned=self.total.cleaned, clean=clean, refused=machine.anothers)
 
 
 def steps(machine: Machine, sums: _Sums, graceful_seconds: int | None) -> tuple[Step, ...]:

@@ -141,6 +141,10 @@ class Machine(Protocol):
         """Whether the VM id was somebody else's before this operation made anything there."""
 
     @property
+    def anothers(self) -> bool:
+        """Whether the VM has all marks of another resource, and none of this one's."""
+
+    @property
     def finished(self) -> bool:
         """Whether an earlier run of this build may have ended well: the VM was seen running."""
 

@@ -288,10 +288,12 @@ class Unwinding:
         return False
 
     def _vm_removed(self, task: Task, outcome: Removed) -> bool:
-        """Return whether the agent has seen it gone; else it is asked again later."""
-        if not outcome.gone:
+        """Return whether the agent has seen it gone, or another's in its place; else it is asked
+        again later."""
+        gone = outcome.gone or (outcome.failure is not None and outcome.failure.refused)
+        if not gone:
             self._on_vm_left(task, outcome)
-        return outcome.gone
+        return gone
 
     def _give_back(self, connection: Transaction, task: Task, failure: Failure | None) -> Task:
         """Release what is reserved in the record: volumes, the group's place, VMID, addresses."""

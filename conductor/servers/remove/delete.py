@@ -16,14 +16,15 @@ from common.failures import Verdict, verdict_of
 from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Removed
-from common.resources.states import TaskState, VmState
+from common.resources.states import OperationState, TaskState, VmState
 from conductor.cloud import Cloud, backoff, failure_of
 from conductor.engine import batch_close, close, unwinding
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task, answer
 from conductor.plans import DeletePlan
-from conductor.servers.remove.finish_delete import deleted_columns
+from conductor.servers.remove.finish_delete import delete_record_only, deleted_columns
 from conductor.store.ledger import leases
+from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks
 from conductor.store.servers import server_groups, vmids
 from conductor.store.transactions import Transaction
@@ -87,7 +88,10 @@ class Delete:
             self._finish(task, outcome)
             return
         failure = failure_of(outcome)
-        if verdict_of(failure) == Verdict.FATAL:
+        if failure.refused:
+            # There is no VM of the server: its VMID has another's.
+            self._finish(task, outcome)
+        elif verdict_of(failure) == Verdict.FATAL:
             self._refused(task, failure)
         else:
             self._failed(task, failure)
@@ -107,8 +111,12 @@ class Delete:
             self._failed(task, Failure(Category.UNKNOWN_OUTCOME, text))
             return
 
-        self._cloud.store.run(lambda connection: self._write_deleted(connection, ended))
-        LOG.info("Server %s deleted; its VM is confirmed absent.", task.server.uuid)
+        if outcome.gone:
+            self._cloud.store.run(lambda connection: self._write_deleted(connection, ended))
+            LOG.info("Server %s deleted; its VM is confirmed absent.", task.server.uuid)
+            return
+        self._cloud.store.run(lambda connection: self._write_replaced(connection, task, outcome))
+        LOG.warning("Server %s deleted; its VMID has another VM.", task.server.uuid)
 
     def _write_deleted(self, connection: Transaction, deleted: Sequence[Ended[Removed]]) -> None:
         """Give back what each had, and delete the records."""
@@ -133,6 +141,13 @@ class Delete:
         # After the servers, in the order in which all lock them.
         if release.free_of_deleted(connection, self._cloud, [one.uuid for one in gone_servers]):
             self._cloud.wake()
+
+    def _write_replaced(self, connection: Transaction, task: Task, outcome: Removed) -> None:
+        """Delete the record, and leave the VM: it is another's by its marks."""
+        operation = task.operation
+        ledger.record_failure(connection, operation, failure_of(outcome))
+        delete_record_only(connection, task.server, operation.id, *_holders(task))
+        ledger.close(connection, operation.id, OperationState.DONE)
 
     def _refused(self, task: Task, failure: Failure) -> None:
         """End a delete that no retry would help: the server gets its state back."""

@@ -40,10 +40,13 @@ def deleted_columns(now: datetime.datetime) -> dict[str, Any]:
     return {"power_state": 0, "addresses": [], "deleted_at": now, "terminated_at": now}
 
 
-def delete_record_only(connection: Transaction, server: Server, operation_id: int) -> None:
+def delete_record_only(
+    connection: Transaction, server: Server, operation_id: int, *holders: str
+) -> None:
     """Delete a record but not its VM: the VMID is not ours any more."""
-    server_groups.give_back(connection, server)
+    server_groups.give_back(connection, server, *holders)
     if server.cluster is not None and server.vmid is not None:
         reason = f"The VM that was server {server.uuid} is somebody else's."
-        vmids.release_foreign(connection, server.cluster, server.vmid, reason)
+        place = server.cluster, server.vmid
+        vmids.release_foreign(connection, *place, server.uuid, reason)
     delete_record(connection, server, operation_id)

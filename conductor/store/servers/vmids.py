@@ -202,8 +202,17 @@ def claim(
     _reserved(connection, cluster, {vmid: (server_uuid, operation_id)})
 
 
-def release_foreign(connection: sa.Connection, cluster: str, vmid: int, reason: str) -> None:
-    """Release the VMID of a VM that remains but isn't ours; in our band it is quarantined."""
+def release_foreign(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str, reason: str
+) -> None:
+    """Release a server's VMID, of a VM that remains but isn't ours; in our band it is quarantined.
+
+    Nothing happens to one that is another server's by now.
+    """
+    mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
+    others = mine & (vmids.c.server_uuid != server_uuid)
+    if connection.execute(sa.select(vmids.c.vmid).where(others)).first() is not None:
+        return
     band = connection.execute(
         sa.select(vmid_bands.c.low, vmid_bands.c.high).where(vmid_bands.c.cluster == cluster)
     ).first()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
@@ -10,6 +11,7 @@ from common import clock
 from common.messages.commands import Build, Command, MakeVolume, SnapshotVerb, SnapVolume
 from common.messages.reports import Category
 from common.resources.states import ResourceType
+from compute.hypervisor.proxmox.vmconfig import by_hand
 from simulator.state.roles import agent_roles
 from tests.fixtures.root_shell import RootShell
 from tests.functional.compute.conftest import (
@@ -111,3 +113,35 @@ def a_snapshot(volume: MakeVolume, volid: str, verb: SnapshotVerb) -> SnapVolume
         name="s1",
         cloud=CLOUD,
     )
+
+
+def test_a_vm_that_is_another_servers_by_all_its_marks(
+    built: Build, worker: Worker, root: RootShell, cluster: Cluster
+) -> None:
+    """As where that one's VM was restored to the VMID: nothing of the server is there."""
+    other = a_build(storage="shared", template=None)
+    assert worker.run(other).ok
+    mine, theirs = (dict(cluster.vm(one.placed.vmid)["config"]) for one in (built, other))
+    was = {name: str(mine[name]) for name in ("description", "smbios1")}
+
+    def write(marks: Mapping[str, str]) -> None:
+        vmid = built.placed.vmid
+        root.run(by_hand.describe(vmid, marks["description"]))
+        root.run(f"qm set {vmid} --smbios1 {shlex.quote(marks['smbios1'])}")
+
+    # One mark may be a person's mistake.
+    write({**was, "description": theirs["description"]})
+    failure = worker.run(a_destroy(built)).failure
+    assert failure is not None
+    assert (failure.category, failure.refused) == (Category.MARK_LOST, False)
+    write(theirs)
+    failure = worker.run(a_destroy(built)).failure
+    assert failure is not None
+    assert (failure.category, failure.refused) == (Category.FOREIGN, True)
+    assert cluster.vm(built.placed.vmid) is not None
+    write({"description": "mine", "smbios1": theirs["smbios1"]})
+    failure = worker.run(a_destroy(built)).failure
+    assert failure is not None
+    assert (failure.category, failure.refused) == (Category.FOREIGN, False)
+    write(was)
+    assert worker.run(a_destroy(other)).gone

@@ -115,6 +115,7 @@ class FakeMachine:
         self.absent = True
         self.foreign = False
         self.refused = False
+        self.anothers = False
         self.finished = False
         self.stuck: tuple[str, ...] = ()
         self.state = PowerState.RUNNING

@@ -34,6 +34,9 @@ OVERLAP = "give every cloud on this cluster a band of VMIDs of its own (vmid_low
 class ForeignError(HypervisorError):
     """The VMID belongs to somebody else."""
 
+    anothers = False
+    """Whether another resource's marks prove that."""
+
 
 class Vm:
     """A VM by VMID, wherever in the cluster it is, and the mark that makes it ours."""
@@ -166,12 +169,14 @@ class Vm:
         if category is Category.MARK_LOST and may_only_look():
             # One of its two marks is enough to read by, and nothing is written.
             return
-        raise ForeignError(
+        error = ForeignError(
             category,
             f"{self} is not ours: {marks.why_not(config, self.mark)}. It was not touched.",
             left=(f"{self}: not ours, not touched",),
             remedy=remedy,
         )
+        error.anothers = marks.is_anothers(config, self.mark)
+        raise error
 
     def _whose(self, config: Config) -> tuple[Category, str | None]:
         """Return what became of a VM that isn't ours by its marks, and the remedy, if it has one.

@@ -50,7 +50,7 @@ class ProxmoxMachine:
         mark = marks.of_command(command)
         self._vm = Vm(shared, work, command.placed.vmid, command.placed.node, mark)
         self._absent = False
-        self._foreign = False
+        self._foreign = self._anothers = False
         self._refused = False
         self._finished = False
         self._proven = False
@@ -82,6 +82,11 @@ class ProxmoxMachine:
     def refused(self) -> bool:
         """Whether the VMID was somebody else's before this operation made anything there."""
         return self._refused
+
+    @property
+    def anothers(self) -> bool:
+        """See ``port.Machine``."""
+        return self._anothers
 
     @property
     def finished(self) -> bool:
@@ -393,8 +398,9 @@ class ProxmoxMachine:
                 # It was moved, or removed, while its lock was waited for.
                 config = self._vm.locate()
                 ours = None if config is None else self._vm.ours(config)
-        except ForeignError:
+        except ForeignError as error:
             self._foreign, self._refused, self._stuck = True, True, ()
+            self._anothers = error.anothers
             raise
         except StuckError as error:
             half_created.name_disks(self._vm, error)

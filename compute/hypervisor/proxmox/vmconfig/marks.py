@@ -313,6 +313,11 @@ def owner_mark(config: Mapping[str, Any]) -> OwnerMark | None:
     return None
 
 
+def is_anothers(config: Mapping[str, Any], mark: Mark) -> bool:
+    """Return whether a VM has none of our marks, and all of another resource's."""
+    return not is_half_marked(config, mark) and owner_mark(config) is not None
+
+
 def stranger(config: Mapping[str, Any]) -> str | None:
     """Describe a VM of any micronova that is in the wrong place; None for others."""
     said = lines(config)

@@ -79,6 +79,28 @@ def test_a_restart_costs_no_client_an_error(
     made.assert_made_once(compute)
 
 
+def test_an_api_that_freezes_costs_no_client_an_error(
+    cloud: DistributedCloud, work: dict[str, Any]
+) -> None:
+    """The other one gets what it had, and a create that it had begun is made once."""
+    states, compute = cloud.proxied, cloud.connection().compute
+    if states is None:
+        pytest.skip("nginx asks no API whether it lives")
+    with creating(**work, prefix="frozen", pause=0.2) as made:
+        eventually(lambda: made.accepted)
+        cloud.kill(OTHER, signal.SIGSTOP)
+        try:
+            eventually(lambda: states()["public/ctl2"].startswith("DOWN"))
+            before = len(made.accepted)
+            eventually(lambda: len(made.accepted) > before + 3)
+        finally:
+            cloud.kill(OTHER, signal.SIGCONT)
+        eventually(lambda: set(states().values()) == {"UP"})
+    made.assert_no_errors()
+    eventually(lambda: made.settled(compute), WAIT_SECONDS)
+    made.assert_made_once(compute)
+
+
 def test_an_api_that_ends_answers_until_its_proxy_knows(cloud: DistributedCloud) -> None:
     """Its check fails first; it answers on, and closes the connections."""
     url, child = f"http://127.0.0.1:{cloud.ports[OTHER]}/compute/", cloud.children[OTHER]

@@ -54,16 +54,27 @@ def _noted(note: Note) -> str | None:
 
 
 _leaving = threading.Event()
+_left_at = float("inf")
+#: for how long after that a proxy may still send something new: another machine's process that was
+#: restarted just before is used again only after some checks
+LEAVING_SECONDS = 2.0
 
 
 def leave() -> None:
     """Note that this process ends: it is not ready any more, although it still takes requests."""
+    global _left_at
+    _left_at = time.monotonic()
     _leaving.set()
 
 
 def stays() -> bool:
     """Return whether this process was not asked to end. A check."""
     return not _leaving.is_set()
+
+
+def takes_new() -> bool:
+    """Return whether a proxy may send this process something new. A check."""
+    return time.monotonic() < _left_at + LEAVING_SECONDS
 
 
 class Answer:

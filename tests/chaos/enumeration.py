@@ -22,9 +22,10 @@ from tests.chaos.director import Step
 from tests.chaos.drain_play import SERVERS, DrainPlay
 from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
-from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, Play
+from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, WAITING, Play
 from tests.chaos.resource_play import STORIES, ResourcePlay
 from tests.chaos.stage import NODES, Party, Plan, Stage, stage
+from tests.chaos.waiting_play import WaitingPlay
 
 IDLE_SECONDS = 2.5
 """What happens in this time without a cause is no step of anything."""
@@ -33,12 +34,12 @@ IDLE_SECONDS = 2.5
 SCENARIOS = (
     *(name for name, one in ACTIONS.items() if one.options),
     DRAIN,
-    *(FIRST, BUILD, PAIR, DESTROY, GROUP),
+    *(FIRST, BUILD, PAIR, DESTROY, GROUP, WAITING),
     *(name for name, one in ACTIONS.items() if not one.options),
     *STORIES,
 )
 #: of which only steps that no other one has are cases
-BESIDE = (GROUP, DRAIN)
+BESIDE = (GROUP, DRAIN, WAITING)
 #: of the fixed sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
@@ -170,6 +171,9 @@ class Theatre:
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
+        if WAITING in found:
+            # So is how often it is tried.
+            found[WAITING] = [step for step in found[WAITING] if step.number == 1]
         for name in found:
             if writes(name):
                 found[name] = [step for step in found[name] if step.writes()]
@@ -266,7 +270,8 @@ def kind_of(scenario: str) -> type[Play]:
         return ActionPlay
     if scenario in STORIES:
         return ResourcePlay
-    return {GROUP: GroupPlay, DRAIN: DrainPlay}.get(scenario, Play)
+    plays = {GROUP: GroupPlay, DRAIN: DrainPlay, WAITING: WaitingPlay}
+    return plays.get(scenario, Play)
 
 
 def options_of(scenario: str) -> Options:

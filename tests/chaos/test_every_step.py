@@ -28,7 +28,7 @@ from tests.chaos.enumeration import (
     parties_of,
     writes,
 )
-from tests.chaos.play import DRAIN, GROUP
+from tests.chaos.play import DRAIN, GROUP, WAITING
 from tests.chaos.resource_play import STORIES
 from tests.chaos.summary import PROPERTY, Results
 
@@ -104,6 +104,8 @@ def _kinds_of(scenario: str) -> set[str]:
     """What steps a scenario has at least: an action may need neither Proxmox VE nor placement."""
     if writes(scenario):
         return {PROXMOX}
+    if scenario == WAITING:
+        return {TRANSACTION}
     free = scenario in LIFE or scenario in STORIES or scenario == DRAIN
     return {MESSAGE, TRANSACTION} if free else EVERY_KIND
 

@@ -116,6 +116,7 @@ class Control:
             ("POST", "reset"): lambda entry, given: simulator.reset(),
             ("GET", "clock"): lambda entry, given: self._clock(),
             ("POST", "clock"): self._set_clock,
+            ("POST", "history"): self._shift_history,
             ("GET", "faults"): lambda entry, given: [
                 fault.view() for fault in self._cluster(entry, given).faults.orders.values()
             ],
@@ -182,6 +183,13 @@ class Control:
                 with cluster.turn():
                     cluster.stats_at = float("-inf")
         return self._clock()
+
+    def _shift_history(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
+        cluster, vmid = self._cluster(entry, given), int(given["vmid"])
+        with cluster.turn():
+            spans = cluster.history.shift(vmid, float(given["seconds"]))
+            cluster.save("history", str(vmid), spans)
+        return {"spans": spans}
 
     def _order(self, entry: Entry, given: dict[str, Any]) -> dict[str, Any]:
         cluster = self._cluster(entry, given)

@@ -25,6 +25,7 @@ from simulator.state.access import Access
 from simulator.state.faults import Faults
 from simulator.state.firewall_config import Firewall
 from simulator.state.ha_config import HaConfig
+from simulator.state.history import History
 from simulator.state.model import Migration, Node, PciMapping, Pool, Storage, Task, Vm, Volume
 from simulator.state.persistence import Store
 from simulator.state.sdn_config import Sdn
@@ -66,6 +67,7 @@ class Cluster:
         self.shares: dict[str, dict[str, dict[str, str]]] = {}
         self.firewalls: dict[str, Firewall] = {}
         self.vms: dict[int, Vm] = {}
+        self.history = History()
         self.migrations: dict[int, Migration] = {}
         self.volumes = VolumeStore()
         self.data: dict[str, bytes] = {}
@@ -98,6 +100,10 @@ class Cluster:
                     self._flush()
 
     def _flush(self) -> None:
+        for vmid in [int(key) for kind, key in self._dirty if kind == "vm"]:
+            spans = self.history.see(vmid, self.vms.get(vmid))
+            if spans is not None:
+                self.save("history", str(vmid), spans)
         changes = [(kind, key, value) for (kind, key), value in self._dirty.items()]
         self._dirty.clear()
         self._store.write(self.index, changes)

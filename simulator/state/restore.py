@@ -41,6 +41,8 @@ def restore(cluster: Cluster, store: Store) -> None:
         # The guest counts as booted: the other process's clock is gone.
         vm.agent_ready = 0.0
         cluster.vms[vm.vmid] = vm
+    for vmid, spans in store.read(cluster.index, "history"):
+        cluster.history.restore(int(vmid), spans)
     for body in saved("volume"):
         cluster.volumes.add(Volume(**body))
     cluster.data.update(store.read(cluster.index, "data"))

@@ -246,6 +246,8 @@ TOPOLOGY = "compute:server:topology:index"
 TOPOLOGY_OF_HOST = "compute:server:topology:host:index"
 VMID_READ = "micronova:vmid:read"
 METRICS = "micronova:metrics:read"
+SERVER_METRICS = "micronova:server-metrics:read"
+HOST_METRICS = "micronova:host-metrics:read"
 QUEUES = "micronova:queues:read"
 WAITING = "micronova:waiting:read"
 
@@ -280,6 +282,8 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(RECORD_RESTORE, ADMIN, "Decide about a restored database."),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs."),
     rule(METRICS, ADMIN, "Read numbers for monitoring."),
+    rule(SERVER_METRICS, PROJECT_READER, "Read what was measured of a server."),
+    rule(HOST_METRICS, ADMIN, "Read what was measured of a compute host."),
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),
     rule(WAITING, PROJECT_READER, "Read which servers wait for room."),
 )

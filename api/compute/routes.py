@@ -32,6 +32,7 @@ from api.compute.resources.migrations import Migrations, ServerMigrations
 from api.compute.resources.own.audits import Audits, Findings, Restores
 from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.own.explanations import Explanations
+from api.compute.resources.own.measurements import HostMetrics, ServerMetrics
 from api.compute.resources.own.metrics import Metrics
 from api.compute.resources.own.queues import Queues
 from api.compute.resources.own.vmids import Vmids
@@ -313,6 +314,8 @@ ROUTES = (
     ),
     Row("/vmids", Vmids, {"GET": "index"}),
     Row("/metrics", Metrics, {"GET": "show"}),
+    Row("/servers/{server_id}/metrics", ServerMetrics, {"GET": "show"}),
+    Row("/hosts/{host}/metrics", HostMetrics, {"GET": "show"}),
     Row("/queues", Queues, {"GET": "index"}),
     Row("/waiting", WaitingServers, {"GET": "index"}),
     Row("/waiting/hosts", HostsForWaiting, {"GET": "show"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, cast
 
@@ -14,6 +15,7 @@ from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
 from common.messages.inventory import ClusterInventory
+from common.messages.measurements import Measured, Period
 
 A_co = TypeVar("A_co", covariant=True, default=Any)
 
@@ -157,6 +159,21 @@ class Diagnose(Question[Diagnostics]):
     """How a server's VM does now."""
 
     target: GuestTarget
+
+
+@dataclass(frozen=True)
+class Measure(Question[Measured]):
+    """What was measured of a node, one of its storages, or a VM.
+
+    The hypervisor is asked once a minute at most; see ``compute.observed.measurements``.
+    """
+
+    node: str
+    period: Period
+    vmid: int | None = None
+    since: datetime.datetime | None = None
+    """When the VMID became the server's: what is older is somebody else's, and left out."""
+    storage: str | None = None
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,8 @@ from common.messages.facts import ClusterFacts, HaService, HostFacts, Inspection
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
 from common.messages.inventory import ClusterInventory
-from common.messages.questions import SetPassword
+from common.messages.measurements import Measured
+from common.messages.questions import Measure, SetPassword
 from common.messages.queues import Queue
 from common.messages.reports import Category, CopiedDisk, MadeVolume
 from common.resources.local_disks import LocalDisk
@@ -472,6 +473,9 @@ class Hypervisor(Protocol):
 
         Raises HypervisorError, also where the VM isn't the server's.
         """
+
+    def measure(self, wanted: Measure) -> Measured:
+        """Return what was measured; nothing of what was never recorded. Raises HypervisorError."""
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """Make what passes a VM's interfaces what is wanted; never opens in between.

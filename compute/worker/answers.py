@@ -17,6 +17,7 @@ from common.messages.questions import (
     FindHaService,
     Inspect,
     LookAtOthers,
+    Measure,
     OpenConsole,
     Question,
     ReadConsoleLog,
@@ -28,6 +29,7 @@ from common.messages.reports import Failure
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
+from compute.observed.measurements import Measurements
 
 Q_co = TypeVar("Q_co", covariant=True)
 A_co = TypeVar("A_co", covariant=True)
@@ -35,11 +37,12 @@ A_co = TypeVar("A_co", covariant=True)
 
 @dataclass(frozen=True)
 class Asked:
-    """What can answer: the driver of a cluster, and the consoles of the worker."""
+    """What can answer: the driver of a cluster, and what the worker has of all clusters."""
 
     hypervisor: Hypervisor
     consoles: Consoles
     logs: ConsoleLogs
+    measurements: Measurements
 
 
 class _Kind(Protocol[Q_co, A_co]):
@@ -117,6 +120,11 @@ ANSWERS: Mapping[type[Question], _Row] = dict(
             LookAtOthers,
             lambda at, one: at.hypervisor.look_at_others(one.wanted),
             _CLUSTER_UNSEEN,
+        ),
+        _by(
+            Measure,
+            lambda at, one: at.measurements.read(at.hypervisor, one),
+            _unavailable("Measurements of {one.node} can't be read"),
         ),
         _by(OpenConsole, lambda at, one: at.consoles.open(at.hypervisor, one), _UNSEEN),
         _by(ReadConsoleLog, lambda at, one: at.logs.text(one.server_uuid), _UNSEEN),

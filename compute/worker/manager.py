@@ -16,6 +16,7 @@ from common.rpc.signatures import Unreadable
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
+from compute.observed.measurements import Measurements
 from compute.worker.answers import Asked, answer
 from compute.worker.executor import Executor
 from compute.worker.heartbeat import Heartbeats
@@ -34,6 +35,7 @@ class Manager:
         introduce: Callable[[], None],
         consoles: Consoles,
         logs: ConsoleLogs,
+        measurements: Measurements,
     ) -> None:
         """``introduce`` publishes all hosts, to placement too."""
         self._hypervisors = hypervisors
@@ -42,6 +44,7 @@ class Manager:
         self._introduce = introduce
         self._consoles = consoles
         self._logs = logs
+        self._measurements = measurements
 
     def execute(
         self, ctxt: RequestContext, command: Annotated[Command, Unreadable.AS_BASE]
@@ -63,7 +66,8 @@ class Manager:
         sender = senders.sender_of(ctxt.sender)
         if sender.role == senders.CONSOLE and not isinstance(question, OpenConsole):
             raise Forbidden("A console proxy may ask to open consoles only.")
-        return answer(Asked(self._carried(cluster), self._consoles, self._logs), question)
+        asked = Asked(self._carried(cluster), self._consoles, self._logs, self._measurements)
+        return answer(asked, question)
 
     def remove_group_rules(
         self, ctxt: RequestContext, cluster: str, cloud: str, group: str

@@ -26,6 +26,7 @@ from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
 from compute.observed.facts import HostFactsCache
 from compute.observed.host_metrics import HostMetrics
+from compute.observed.measurements import Measurements
 from compute.observed.observe import Observer
 from compute.observed.vm_states import VmChanges
 from compute.rpc_api import WorkerRpc
@@ -124,6 +125,7 @@ class ComputeService:
             Coalesced(self._introduce),
             self._consoles,
             self._logs,
+            Measurements(),
         )
         listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [

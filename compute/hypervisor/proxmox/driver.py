@@ -22,7 +22,8 @@ from common.messages.facts import HaService, Inspection, OtherVm
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
 from common.messages.inventory import ClusterInventory
-from common.messages.questions import SetPassword
+from common.messages.measurements import Measured
+from common.messages.questions import Measure, SetPassword
 from common.messages.queues import Queue
 from common.streams import Stream
 from compute.hypervisor.port import Detail, MadeVnet, Observation, Removal, Work
@@ -33,7 +34,7 @@ from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity, service
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.hypervisor.proxmox.inspect import diagnostics, inspection, others
+from compute.hypervisor.proxmox.inspect import diagnostics, inspection, measurements, others
 from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
@@ -213,6 +214,10 @@ class ProxmoxHypervisor:
     def diagnose(self, target: GuestTarget) -> Diagnostics:
         """See ``port.Hypervisor``. Two calls."""
         return diagnostics.diagnose(self.shared, target)
+
+    def measure(self, wanted: Measure) -> Measured:
+        """See ``port.Hypervisor``. One call."""
+        return measurements.read(self.shared.client, wanted)
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """See ``port.Hypervisor``. Six calls where nothing differs, and one a set."""

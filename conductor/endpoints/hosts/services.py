@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from common.context import RequestContext
+from common.messages.measurements import Measured, Period
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
+from conductor.engine import measurements
 from conductor.store.hosts import aggregates, registry
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
@@ -45,6 +47,11 @@ class ServiceEndpoint:
 
         self._cloud.store.run(work)
         self._notifier.spread(ctxt)
+
+    def measure_host(
+        self, ctxt: RequestContext, host: str, period: Period, *, storage: str | None = None
+    ) -> Measured:
+        return measurements.of_host(self._cloud, ctxt, host, period, storage)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         def work(connection: Transaction) -> None:

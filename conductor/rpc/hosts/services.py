@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from common.context import RequestContext
+from common.messages.measurements import Measured, Period
 
 
 class ServiceRpc(Protocol):
@@ -23,6 +24,15 @@ class ServiceRpc(Protocol):
         forced_down: bool | None = None,
     ) -> None:
         """Enable, disable or force down a service; None: unchanged. Raises HostNotFound."""
+
+    def measure_host(
+        self, ctxt: RequestContext, host: str, period: Period, *, storage: str | None = None
+    ) -> Measured:
+        """Return what was measured of a compute host, or of one of its storages.
+
+        Raises HostNotFound, NotFound (it doesn't have the storage), Unavailable (its agent, or
+        the cluster, doesn't answer).
+        """
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         """Delete a service. Raises HostNotFound; Conflict while servers are on its host."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from common.context import RequestContext
 from common.messages.guests import Diagnostics
+from common.messages.measurements import Measured, Period
 
 
 class GuestRpc(Protocol):
@@ -16,6 +17,13 @@ class GuestRpc(Protocol):
 
         Raises ServerNotFound, Conflict (no host yet), ServerStateConflict (it doesn't run),
         Unavailable (its agent, or the cluster, doesn't answer).
+        """
+
+    def measure_server(self, ctxt: RequestContext, server_uuid: str, period: Period) -> Measured:
+        """Return what was measured of a server since it has its VMID; it need not run.
+
+        Raises ServerNotFound, Conflict (no host yet), Unavailable (its agent, or the cluster,
+        doesn't answer).
         """
 
     def server_console_log(self, ctxt: RequestContext, server_uuid: str) -> str:

@@ -269,6 +269,21 @@ def was_of(
     return connection.execute(query).first() is not None
 
 
+def held_since(
+    connection: sa.Connection, cluster: str, vmid: int, server_uuid: str
+) -> datetime.datetime | None:
+    """Return when the journal gave the VMID to the server last; None: it didn't."""
+    columns = vmid_journal.c
+    query = sa.select(sa.func.max(columns.reserved_at)).where(
+        columns.cluster == cluster,
+        columns.vmid == vmid,
+        columns.server_uuid == server_uuid,
+        ~columns.refused,
+    )
+    moment: datetime.datetime | None = connection.execute(query).scalar()
+    return moment
+
+
 def refuse(connection: sa.Connection, cluster: str, vmid: int, operation_id: int) -> None:
     """Store that others had the VMID before the operation made anything there."""
     columns = vmid_journal.c

@@ -13,6 +13,7 @@ from typing import Any
 from common import clock, ids
 from common.messages.consoles import token_hash
 from common.messages.guests import Diagnostics, DiskUse, NicUse
+from common.messages.measurements import Measured, Period
 from common.messages.scheduling import Decision
 from common.resources.states import PowerState
 from db import schema
@@ -25,6 +26,7 @@ from tests.fixtures.compute import (
     a_full_server,
     a_host,
     a_keypair,
+    a_reservation,
     a_service,
     uuid_of,
 )
@@ -133,6 +135,7 @@ def rows() -> Sequence[Row]:
         (schema.aggregates, {"id": 2, "uuid": ids.new_uuid(), "name": "empty", **aggregate}),
         (schema.aggregate_hosts, {"aggregate_id": 1, "host": "pve1"}),
         (schema.console_tokens, console),
+        a_reservation(1),
         (schema.vmid_bands, {"cluster": "c1", "low": 3000, "high": 3999, "next": 3000}),
         (group[0], {**group[1], **open_group}),
     )
@@ -152,6 +155,9 @@ def a_cloud(api: ComputeApi) -> ComputeApi:
         config_drive=True,
         disks=(DiskUse("scsi0", 1, 2, 3, 4, 0),),
         nics=(NicUse("tap100i0", "fa:16:3e:00:00:01", 220, 656),),
+    )
+    agents.measure.return_value = Measured(
+        Period.HOUR, 60, NOW, (1_796_000_000, 1_796_000_060), {"cpu": (None, 12.5)}
     )
     agents.read_console_log.return_value = "one\r\ntwo"
     agents.set_password.return_value = None
@@ -406,6 +412,7 @@ OURS = frozenset(
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
         *("GET /evacuations/{}", "GET /rebalance", "GET /drains/{}", "GET /vmids", "GET /metrics"),
         *("GET /queues", "GET /waiting"),
+        *("GET /servers/{}/metrics", "GET /hosts/{}/metrics"),
         *(
             "GET /bulk-migrations",
             "POST /bulk-migrations",

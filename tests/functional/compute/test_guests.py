@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from common import ids
+from common import clock, ids
 from common.context import internal
 from common.errors import Unavailable
 from common.messages.commands import Build, PowerAction
 from common.messages.guests import GuestTarget, PasswordProblem
-from common.messages.questions import Agent, Diagnose, Question, ReadConsoleLog, SetPassword
+from common.messages.measurements import Period
+from common.messages.questions import (
+    Agent,
+    Diagnose,
+    Measure,
+    Question,
+    ReadConsoleLog,
+    SetPassword,
+)
 from common.resources.states import PowerState
 from tests.functional.compute.conftest import (
     Cluster,
@@ -71,6 +80,41 @@ def test_another_servers_vm_says_nothing(worker: Worker, build: Build) -> None:
     other = dataclasses.replace(target(worker, build), server_uuid=ids.new_uuid())
     with pytest.raises(Unavailable, match="isn't the server's"):
         ask(worker, Diagnose(other))
+
+
+def test_what_was_measured_is_one_call_a_minute(
+    worker: Worker, build: Build, simulator: RunningSimulator
+) -> None:
+    """However many ask, of the time that the server has its VMID, and in few points."""
+    vmid = build.placed.vmid
+    simulator.control("POST", "history", {"vmid": vmid, "seconds": 3000})
+    simulator.control("DELETE", "calls")
+    hour = Measure(build.placed.node, Period.HOUR, vmid=vmid, since=clock.after(-1800))
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: ask(worker, hour), range(16)))
+    assert len({one.read_at for one in found}) == 1
+    assert 25 <= len(found[0].times) <= 30
+    known = [value for value in found[0].values["cpu"] if value is not None]
+    assert all(0 < value < 100 for value in known)
+    assert len(known) >= len(found[0].times) - 2
+    assert found[0].values["memory"][0] == 512 << 20
+    for one in (dataclasses.replace(hour, period=Period.YEAR), Measure("pve1", Period.DAY)):
+        ask(worker, one)
+    storage = ask(worker, Measure("pve1", Period.DAY, storage="local"))
+    assert set(storage.values) == {"used", "total"}
+    calls = [one["path"] for one in simulator.control("GET", "calls")]
+    asked = [path for path in calls if "rrddata" in path]
+    assert len(asked) == 4
+    assert len([one for one in asked if f"qemu/{vmid}/" in one]) == 2
+
+
+def test_a_vm_without_records_has_no_points(
+    worker: Worker, build: Build, simulator: RunningSimulator
+) -> None:
+    assert ask(worker, Measure("pve1", Period.HOUR, vmid=999)).times == ()
+    simulator.fault(action="fail", path="rrddata", times=0)
+    with pytest.raises(Unavailable, match="Measurements of pve2 can't be read"):
+        ask(worker, Measure("pve2", Period.HOUR))
 
 
 def order(worker: Worker, build: Build, password: str = "secret") -> SetPassword:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -58,7 +59,7 @@ def test_each_version_has_its_archives_and_fields(versioned: Lab) -> None:
         points = node.rrddata.get(timeframe=timeframe)
         stamps = [one["time"] for one in points]
         assert len(points) == count
-        assert {b - a for a, b in zip(stamps, stamps[1:], strict=False)} == {seconds}
+        assert {b - a for a, b in itertools.pairwise(stamps)} == {seconds}
         assert stamps[-1] % seconds == 0
         assert 0 <= time.time() - stamps[-1] < seconds + 5
         assert _fields(points) == [fields] * count

@@ -139,6 +139,7 @@ _SERVERS: Calls = {
     f"GET {_VM}/pending": _SEE,
     f"GET {_VM}/snapshot": _SEE,
     f"GET {_VM}/snapshot/{{snapshot}}/config": _SEE,
+    f"GET {_VM}/rrddata": _SEE,
     f"GET {_VM}/status/current": _SEE,
     f"POST {_VM}/status/reboot": _POWER,
     f"POST {_VM}/status/reset": _POWER,
@@ -176,6 +177,7 @@ _MEMBERS: Calls = {
 }
 _NODES: Calls = {
     f"GET {_N}/status": _NODE,
+    f"GET {_N}/rrddata": _NODE,
     f"GET {_N}/network": _NODE,
     f"GET {_N}/capabilities/qemu/machines": _ANYBODY,
     f"GET {_N}/certificates/info": _ANYBODY,
@@ -198,6 +200,7 @@ _DISKS: Calls = {
     f"GET {_STORAGE}/content": _LIST,
     f"GET {_STORAGE}/content/{{volume}}": _LIST,
     f"GET {_STORAGE}/status": _on(STORAGES, "Datastore.Audit"),
+    f"GET {_STORAGE}/rrddata": _on(STORAGES, "Datastore.Audit"),
     # Without Datastore.Allocate a storage lists nobody's disks.
     f"DELETE {_STORAGE}/content/{{volume}}": _on(STORAGES, "Datastore.Allocate"),
     f"POST {_N}/qemu": _on(STORAGES, "Datastore.AllocateSpace"),

@@ -187,6 +187,12 @@ _STORAGE_LOCK = re.compile(
     r"|cfs-lock 'storage-([^']+)' error: got lock (?:request )?timeout",
     re.I,
 )
+#: of a VM that is younger than a cycle of the statistics daemon, and of archives that a file from
+#: before an upgrade doesn't have (PVE::RRD)
+_NOT_RECORDED = re.compile(
+    r"RRD error: .*: No such file or directory|got wrong time resolution \([0-9]+ != [0-9]+\)",
+    re.I,
+)
 _NO_TASK = re.compile(r"no such task", re.I)
 
 #: from an id's own lock while it is being created
@@ -265,6 +271,11 @@ class ApiError(HypervisorError):
         """The disk that was not freed because a snapshot, or another drive, names it, or None."""
         found = _IN_USE.search(self.text)
         return None if found is None else found[1]
+
+    @property
+    def not_recorded(self) -> bool:
+        """Whether it says that there are no such round-robin data."""
+        return _NOT_RECORDED.search(self.text) is not None
 
     @property
     def no_task(self) -> bool:

@@ -1,0 +1,153 @@
+"""What hypervisors measured, read once a minute at most, whoever asks and however many.
+
+All APIs and conductors ask the worker that carries the host, so the limit is kept here: one call
+for a server, a node or a storage in a minute. A longer period changes slowly and is read less
+often; the first look at another period is a call of its own.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from common.errors import Unavailable
+from common.messages.measurements import Measured, Period
+from common.messages.questions import Measure
+from compute.hypervisor.port import Hypervisor, HypervisorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: between two calls about one server, node or storage
+PACE_SECONDS = 60.0
+#: an answer is that old at most, even of a period whose intervals are days
+OLDEST_SECONDS = 3600.0
+#: answers that are kept, of some 15 KiB each; those used longest ago are dropped first
+MOST_ANSWERS = 2000
+#: threads that read at once: others of the worker's threads take commands meanwhile
+AT_ONCE = 4
+#: a question waits so long for a free thread, and for another question of the same server
+THREAD_SECONDS, SAME_SECONDS = 1.0, 5.0
+
+Subject = tuple[str, str, int | str]
+_Key = tuple[Period, datetime.datetime | None]
+
+
+@dataclass
+class _Answer:
+    """What a call came to, and when."""
+
+    outcome: Measured | HypervisorError
+    at: float
+
+    def result(self) -> Measured:
+        if isinstance(self.outcome, Measured):
+            return self.outcome
+        raise HypervisorError(self.outcome.category, self.outcome.message)
+
+
+@dataclass
+class _Known:
+    """The answers about one subject."""
+
+    reading: threading.Lock = field(default_factory=threading.Lock)
+    answers: dict[_Key, _Answer] = field(default_factory=dict)
+    asked_at: float = float("-inf")
+
+    def fit(self, wanted: Measure, now: float) -> _Answer | None:
+        """Return the answer that will do; None: the hypervisor is to be asked."""
+        known = self.answers.get(_key(wanted))
+        if known is None:
+            return None
+        age, lasts = now - known.at, _lasts(wanted.period)
+        if isinstance(known.outcome, Measured) and age < lasts:
+            return known
+        # Not refreshed in a minute with another call, but for at most as long again: periods
+        # that are looked at all the time don't keep others from being refreshed.
+        paced = now - self.asked_at < PACE_SECONDS and age < 2 * lasts
+        return known if paced else None
+
+
+class Measurements:
+    """The measurements of a worker's clusters; threads may share it."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._known: collections.OrderedDict[Subject, _Known] = collections.OrderedDict()
+        self._threads = threading.BoundedSemaphore(AT_ONCE)
+
+    def read(self, hypervisor: Hypervisor, wanted: Measure) -> Measured:
+        """Return what was measured, as known or by one call.
+
+        Raises HypervisorError, also for a minute after a call that failed; Unavailable while
+        too many others are read.
+        """
+        known = self._subject(hypervisor.cluster, wanted)
+        answer = known.fit(wanted, self._now())
+        if answer is None:
+            with self._turn(known):
+                # Whoever had the turn before may have asked the same.
+                answer = known.fit(wanted, self._now()) or self._ask(hypervisor, wanted, known)
+        return answer.result()
+
+    def _ask(self, hypervisor: Hypervisor, wanted: Measure, known: _Known) -> _Answer:
+        known.asked_at = self._now()
+        outcome: Measured | HypervisorError
+        try:
+            outcome = hypervisor.measure(wanted)
+        except HypervisorError as error:
+            outcome = error
+        # Those of the VMID's former owner go.
+        same = {key: one for key, one in known.answers.items() if key[1] == wanted.since}
+        answer = _Answer(outcome, self._now())
+        known.answers = {**same, _key(wanted): answer}
+        self._drop()
+        return answer
+
+    @contextmanager
+    def _turn(self, known: _Known) -> Iterator[None]:
+        if not self._threads.acquire(timeout=THREAD_SECONDS):
+            raise Unavailable("Too many measurements are being read; ask again.")
+        try:
+            if not known.reading.acquire(timeout=SAME_SECONDS):
+                raise Unavailable("The hypervisor is slow to answer with measurements; ask again.")
+            try:
+                yield
+            finally:
+                known.reading.release()
+        finally:
+            self._threads.release()
+
+    def _subject(self, cluster: str, wanted: Measure) -> _Known:
+        what: int | str = wanted.node if wanted.storage is None else wanted.storage
+        subject = (cluster, wanted.node, what)
+        if wanted.vmid is not None:
+            subject = (cluster, "", wanted.vmid)  # wherever it runs
+        with self._lock:
+            known = self._known.setdefault(subject, _Known())
+            self._known.move_to_end(subject)
+            return known
+
+    def _drop(self) -> None:
+        with self._lock:
+            count = sum(len(one.answers) for one in self._known.values())
+            while max(count, len(self._known)) > MOST_ANSWERS and len(self._known) > 1:
+                _, dropped = self._known.popitem(last=False)
+                count -= len(dropped.answers)
+
+
+def _key(wanted: Measure) -> _Key:
+    return wanted.period, wanted.since
+
+
+def _lasts(period: Period) -> float:
+    """Return for how many seconds an answer is current."""
+    half = period.resolution_seconds / 2
+    return min(max(PACE_SECONDS, half), OLDEST_SECONDS)

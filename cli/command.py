@@ -12,8 +12,10 @@ import cliff.command
 import cliff.lister
 import cliff.show
 
+from cli import colours
 from cli.cloud import Cloud
 from cli.errors import CommandFailed, sentence
+from cli.examples import with_examples
 from cli.hints import hint
 from cli.usage import reason_first
 
@@ -105,8 +107,8 @@ class OneLineErrors(cliff.command.Command):
     """Whether one region's success is that of all, as where something is looked for."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser, which prints an error before the usage."""
-        return reason_first(super().get_parser(prog_name))
+        """Return the parser, which prints an error before the usage, and has examples."""
+        return with_examples(reason_first(super().get_parser(prog_name)), prog_name)
 
     def get_epilog(self) -> str:
         """Return nothing: cliff would read every installed package to name this one."""
@@ -124,6 +126,9 @@ class OneLineErrors(cliff.command.Command):
     def produce_output(self, parsed_args: argparse.Namespace, columns: Any, data: Any) -> Any:
         """Show the output; say on standard error that a list for people is empty."""
         shown: Any = super()
+        if colours.wanted(parsed_args, self.app.stdout):
+            in_colours = colours.fields if isinstance(self, cliff.show.ShowOne) else colours.rows
+            data = in_colours(columns, data)
         if isinstance(self, cliff.lister.Lister) and parsed_args.formatter == "table":
             data = list(data)
             if not data:

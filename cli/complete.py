@@ -8,6 +8,7 @@ from typing import Any
 import cliff.complete
 
 from cli.completion import SHELLS, Tree
+from cli.examples import with_examples
 
 
 class Complete(cliff.complete.CompleteCommand):
@@ -15,7 +16,7 @@ class Complete(cliff.complete.CompleteCommand):
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser, which knows further shells."""
-        parser = super().get_parser(prog_name)
+        parser = with_examples(super().get_parser(prog_name), prog_name)
         for action in parser._actions:
             if action.dest == "shell":
                 action.choices = sorted({*(action.choices or ()), *SHELLS})

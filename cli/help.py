@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import cliff.help
 
 from cli.commands import CommandTable
+from cli.examples import with_examples
 from cli.osc.names import by_noun
 
 _WIDTH = 99
@@ -53,6 +54,10 @@ def openstack_lines(names: Collection[str]) -> Iterator[str]:
 
 class Help(cliff.help.HelpCommand):
     """Print the help of a command, or of the program."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser with its examples."""
+        return with_examples(super().get_parser(prog_name), prog_name)
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the help of the words after ``help``."""

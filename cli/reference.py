@@ -19,6 +19,8 @@ import cliff.show
 from cli import options
 from cli.command import Argument, OneOf
 from cli.commands import COMMANDS, CommandTable
+from cli.examples import lines
+from cli.watch import WATCH_OPTIONS, Watched
 
 _HEAD = """\
 # Commands of `micronova`
@@ -103,6 +105,8 @@ def _global_arguments() -> list[Argument]:
 def _command(name: str) -> str:
     command: Any = CommandTable().commands[name].load()
     declared = list(_flat(getattr(command, "arguments", ())))
+    if issubclass(command, Watched):
+        declared += [Argument(names, keywords) for names, keywords in WATCH_OPTIONS]
     positional = [a for a in declared if not a.names[0].startswith("-")]
     usage = " ".join(["micronova", name, *map(_place, positional)])
     kind = ""
@@ -111,7 +115,8 @@ def _command(name: str) -> str:
     elif issubclass(command, cliff.show.ShowOne):
         kind = " Shows one object."
     text = f"### `{usage}`\n\n{inspect.getdoc(command)}{kind}\n"
-    return text + (f"\n{_options(declared)}" if declared else "")
+    examples = "".join(f"\n    {line}" for line in lines(name)) + "\n"
+    return text + (f"\n{_options(declared)}" if declared else "") + examples
 
 
 def _flat(declared: tuple[Argument | OneOf, ...]) -> Iterator[Argument]:

@@ -10,6 +10,7 @@ from cli import columns
 from cli.columns import Column, table
 from cli.command import ALL_PROJECTS, PAGING, Lister, argument, flag, given, one_of, paging
 from cli.server.show import NO_IMAGE
+from cli.watch import Watched
 
 _HEAD = (Column("ID", "id"), Column("Name", "name"), Column("Status", "status"))
 _STATES = (Column("Task State", "task_state"), Column("Power State", "power_state", columns.Power))
@@ -108,7 +109,7 @@ class Row:
         return getattr(self._server, name)
 
 
-class ListServers(Lister):
+class ListServers(Watched, Lister):
     """List servers."""
 
     in_all_regions = True

@@ -10,6 +10,7 @@ from cli import columns
 from cli.cloud import Cloud
 from cli.command import ShowOne, argument
 from cli.server.move import with_move
+from cli.watch import Watched
 
 NO_IMAGE = "N/A (booted from volume)"
 
@@ -118,7 +119,7 @@ def _flavor_named(cloud: Cloud, flavor_id: str) -> str:
     return f"{flavor.name} ({flavor_id})" if flavor else flavor_id
 
 
-class ShowServer(ShowOne):
+class ShowServer(Watched, ShowOne):
     """Show a server."""
 
     in_all_regions = True

@@ -9,6 +9,7 @@ from dashboard.pages import (
     decisions,
     explain,
     images,
+    measurements,
     migrations,
     networks,
     nodes,
@@ -24,13 +25,16 @@ from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
     Section("Overview", overview.PAGES),
-    Section("Servers", (*servers.PAGES, *all_regions.PAGES, *waiting.PAGES)),
+    Section(
+        "Servers",
+        (*servers.PAGES, *all_regions.PAGES, *waiting.PAGES, *measurements.OF_SERVERS),
+    ),
     Section("Volumes", volumes.PAGES),
     Section("Networks", networks.PAGES),
     Section("Images", images.PAGES),
     Section("Quotas", quotas.PAGES),
     Section("Usage", usage.PAGES),
-    Section("Nodes", nodes.PAGES, May.OPERATE),
+    Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),
     Section("Services", services.PAGES, May.OPERATE),

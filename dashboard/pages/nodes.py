@@ -122,8 +122,13 @@ def _only(found: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     raise falcon.HTTPNotFound
 
 
-def _storages(pools: Sequence[Mapping[str, Any]], host: str) -> list[Meter]:
-    return [of_pool(one) for one in pools if one["name"].partition("@")[0] == host]
+def _storages(pools: Sequence[Mapping[str, Any]], host: str) -> list[tuple[Meter, str]]:
+    """Return the node's storages that take volumes, each with its name."""
+    return [
+        (of_pool(one), one["name"].rpartition("#")[2])
+        for one in pools
+        if one["name"].partition("@")[0] == host
+    ]
 
 
 _NODE = "/nodes/{host}"

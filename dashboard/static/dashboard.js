@@ -4,6 +4,12 @@
 // On a phone the pages are one line to swipe through: begin at the present one.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
+// What nobody sees isn't asked for.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const asks = event.detail.elt.getAttribute("hx-trigger") ?? "";
+  if (document.hidden && asks.startsWith("every")) event.preventDefault();
+});
+
 const menu = document.querySelector(".account");
 if (menu) {
   document.addEventListener("click", (event) => {

@@ -13,6 +13,7 @@ from dashboard.rights import May
 from dashboard.sections import SECTIONS
 from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.aged import age
 from tests.functional.dashboard.browser import Browser
 
 FOREIGN = 150_778
@@ -62,6 +63,11 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
     "/services/{service_id:uuid}/{change}": (
         "/services/{service}/disable",
         "/services/{service}/force-down",
+    ),
+    "/servers/{server_id:uuid}/charts": ("/servers/{server}/charts?period=week",),
+    "/nodes/{host}/charts": (
+        "/nodes/pve1/charts?period=day",
+        "/nodes/pve1/charts?period=year&storage=shared",
     ),
     "/usage": ("/usage", "/usage?period=month"),
     "/images/{image_id:uuid}": ("/images/{image}", "/images/{empty}"),
@@ -118,6 +124,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         name="own", disk_format="qcow2", container_format="bare", hw_disk_bus="scsi"
     )
     compute.wait_for_server(servers[0], wait=60)
+    age(cloud, servers[0].id)
     eventually(lambda: compute.get_server(servers[1]).status == "ERROR")
     eventually(lambda: connection.block_storage.get_volume(volume).status == "available")
     hosts = {one.host: one.id for one in admin.compute.services(binary="nova-compute")}

@@ -1,0 +1,250 @@
+"""Charts of measurements, as lines, labels and bands for a template to draw as SVG. Pure.
+
+The plot's box is stretched to its place: what is text is beside it, not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from common.story.amounts import amount, last, mean, peak
+from common.story.text import parse_time
+
+Values = Sequence[float | None]
+
+#: the box of a plot
+WIDTH, HEIGHT = 600, 150
+#: parts of a period that say their values when pointed at, and are rows of the table
+BANDS = 48
+_TICKS = 5
+_STEPS = (1, 2, 2.5, 5, 10)
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric of an answer."""
+
+    name: str
+    unit: str
+    text: str
+    values: Values
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart to be made: the metrics that share its axes."""
+
+    title: str
+    metrics: Sequence[tuple[str, str]]
+    """Name, and what it is called here."""
+    top: str = ""
+    """The metric that says how high the axis is, drawn as a limit."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One metric in a chart."""
+
+    title: str
+    number: int
+    """Its place, which gives it its colour and its dashes."""
+    paths: Sequence[str]
+    """An SVG path for each stretch without a gap."""
+    now: str
+    average: str
+    most: str
+
+
+@dataclass(frozen=True)
+class Band:
+    """A part of the period."""
+
+    x: float
+    width: float
+    text: str
+    """Its time and values."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Metrics over a period, on common axes."""
+
+    title: str
+    lines: Sequence[Line]
+    bands: Sequence[Band]
+    limit: str
+    """What the limit is, if there is one."""
+    scale: Sequence[str]
+    """Labels of the vertical axis from its top to its bottom."""
+    times: Sequence[str]
+    """Labels of the horizontal axis."""
+
+    @property
+    def said(self) -> str:
+        """What the chart shows, in a sentence."""
+        return "; ".join(
+            f"{one.title} {one.average} on average, {one.most} at most" for one in self.lines
+        )
+
+
+OF_SERVER = (
+    Drawing("Processors", (("cpu", "in use"),)),
+    Drawing("Memory", (("memory_used", "in use"),), top="memory"),
+    Drawing("Network", (("network_in", "received"), ("network_out", "sent"))),
+    Drawing("Disks", (("disk_read", "read"), ("disk_written", "written"))),
+    Drawing(
+        "Waiting",
+        (
+            ("cpu_pressure", "for processors"),
+            ("memory_pressure", "for memory"),
+            ("disk_pressure", "for disks"),
+        ),
+    ),
+)
+OF_HOST = (
+    Drawing("Processors", (("cpu", "in use"), ("io_wait", "waiting for disks"))),
+    Drawing("Load", (("load", "processes"),)),
+    Drawing("Memory", (("memory_used", "in use"),), top="memory"),
+    Drawing("Network", (("network_in", "received"), ("network_out", "sent"))),
+    Drawing("Root file system", (("root_used", "in use"),), top="root"),
+    OF_SERVER[-1],
+)
+OF_STORAGE = (Drawing("Storage", (("used", "in use"),), top="total"),)
+
+
+def series(answer: Mapping[str, object]) -> dict[str, Series]:
+    """Return the metrics of an API's answer by name."""
+    found: Iterable[Mapping[str, object]] = answer["series"]  # type: ignore[assignment]
+    return {
+        str(one["name"]): Series(
+            str(one["name"]),
+            str(one["unit"]),
+            str(one["description"]),
+            one["values"],  # type: ignore[arg-type]
+        )
+        for one in found
+    }
+
+
+def charts(
+    drawings: Iterable[Drawing], known: Mapping[str, Series], times: Sequence[str]
+) -> Iterator[Chart]:
+    """Yield the charts of which at least one value is known."""
+    for one in drawings:
+        shown = [(known[name], title) for name, title in one.metrics if name in known]
+        if any(peak(found.values) is not None for found, _ in shown):
+            yield _chart(one, shown, known.get(one.top), times)
+
+
+def _chart(
+    drawing: Drawing,
+    shown: Sequence[tuple[Series, str]],
+    limit: Series | None,
+    times: Sequence[str],
+) -> Chart:
+    unit = shown[0][0].unit
+    highest = max(peak(found.values) or 0.0 for found, _ in shown)
+    whole = last(limit.values) if limit else None
+    top = ceiling(max(highest, whole or 0.0), unit)
+    return Chart(
+        drawing.title,
+        [_line(found, title, number, top) for number, (found, title) in enumerate(shown)],
+        list(_bands(shown, times)),
+        amount(whole, unit) if whole is not None else "",
+        [amount(top, unit), amount(top / 2, unit), amount(0, unit)],
+        tick_labels(times),
+    )
+
+
+def _line(found: Series, title: str, number: int, top: float) -> Line:
+    values, unit = found.values, found.unit
+    stated = (amount(of(values), unit) for of in (last, mean, peak))
+    return Line(title, number, list(paths(values, top)), *stated)
+
+
+def paths(values: Values, top: float) -> Iterator[str]:
+    """Yield an SVG path for each stretch of known values; a single one is a short line."""
+    step = WIDTH / max(1, len(values) - 1)
+    stretch: list[str] = []
+    for position, value in enumerate([*values, None]):
+        if value is not None:
+            height = HEIGHT - HEIGHT * min(value, top) / top
+            stretch.append(f"{position * step:.1f} {height:.1f}")
+        elif stretch:
+            yield f"M{'L'.join(stretch)}" if len(stretch) > 1 else f"M{stretch[0]}h{step / 2:.1f}"
+            stretch = []
+
+
+def groups(count: int) -> list[range]:
+    """Return the positions of each band of so many values.
+
+    >>> groups(3)
+    [range(0, 1), range(1, 2), range(2, 3)]
+    """
+    number = min(BANDS, count)
+    return [range(one * count // number, (one + 1) * count // number) for one in range(number)]
+
+
+def _bands(shown: Sequence[tuple[Series, str]], times: Sequence[str]) -> Iterator[Band]:
+    step = WIDTH / max(1, len(times))
+    for group in groups(len(times)):
+        said = [
+            f"{title} {amount(mean(found.values[group.start : group.stop]), found.unit)}"
+            for found, title in shown
+        ]
+        moment = f"until {clock_time(times[group.stop - 1])}"
+        yield Band(
+            round(group.start * step, 1), round(len(group) * step, 1), ", ".join([moment, *said])
+        )
+
+
+def table(
+    known: Mapping[str, Series], times: Sequence[str]
+) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """Yield the newest first: the end of a part of the period, and (metric, mean) in it."""
+    for group in reversed(groups(len(times))):
+        cells = [
+            (one.text, amount(mean(one.values[group.start : group.stop]), one.unit))
+            for one in known.values()
+        ]
+        yield times[group.stop - 1], cells
+
+
+def ceiling(value: float, unit: str) -> float:
+    """Return a round number from a value up: the top of an axis.
+
+    >>> ceiling(37, "percent"), ceiling(3 << 30, "bytes") == 4 << 30, ceiling(0, "count")
+    (50.0, True, 1.0)
+    """
+    if unit in ("bytes", "bytes_per_second"):
+        return float(2 ** math.ceil(math.log2(value))) if value > 1 else float(_KIB)
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    found = next(step for step in _STEPS if step * power >= value * (1 - 1e-9)) * power
+    return min(found, 100.0) if unit == "percent" and value <= 100 else found
+
+
+def tick_labels(times: Sequence[str]) -> list[str]:
+    """Return labels at equal distances: times of a day, days of longer periods."""
+    if not times:
+        return []
+    last_one = len(times) - 1
+    chosen = [times[one * last_one // (_TICKS - 1)] for one in range(_TICKS)]
+    first, final = parse_time(times[0]), parse_time(times[-1])
+    is_long = bool(first and final and (final - first).total_seconds() > 2 * 86_400)
+    return [_day(one) if is_long else clock_time(one)[-5:] for one in chosen]
+
+
+def clock_time(text: str) -> str:
+    """Return day and minute of a time in UTC."""
+    at = parse_time(text)
+    return f"{at:%Y-%m-%d %H:%M}" if at else ""
+
+
+def _day(text: str) -> str:
+    at = parse_time(text)
+    return f"{at:%d %b}" if at else ""

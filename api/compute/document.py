@@ -273,6 +273,41 @@ share the storage. The numbers below are the host's own |
 | `oldest_waiting_seconds` | for how long the oldest operation in the queue had waited; null: \
 the queue is empty |
 
+## Measurements
+
+`GET /servers/{id}/metrics?period=hour|day|week|month|year`, for all who may see the server, and
+`GET /hosts/{host}/metrics`, for administrators (`host` is the `hypervisor_hostname` of
+`/os-hypervisors`; with `storage` that of one of its storages), are micronova's own. They show what
+Proxmox VE recorded; without `period` of the last hour. The answer is `{"metrics": {…}}`:
+
+- `server_id`, or `host` and `storage`: of what.
+- `period` and `resolution_seconds`: the period, and the length of an interval. A day's is 10
+  minutes, a week's an hour, a month's 4 hours, a year's 2 days, or what the release of Proxmox VE
+  records if that is longer (8.4: 30 minutes, 3 hours, 12 hours, a week).
+- `read_at`: when Proxmox VE was asked.
+- `times`: the ends of the intervals, ascending; the newest interval may be shorter.
+- `series`: each with `name`, `unit` (`percent`, `count`, `bytes`, `bytes_per_second`,
+  `processes`), `description`, and `values`: the mean of each interval, null where nothing is
+  known, as while the server is off.
+
+A server has `cpu` (percent of all its processors together), `vcpus`, `memory_used`, `memory`,
+`memory_of_host`, `network_in`, `network_out` (as the guest sees it), `disk_read`, `disk_written`,
+`cpu_pressure`, `memory_pressure` and `disk_pressure`; a host `cpu`, `cpus`, `io_wait`, `load`,
+`memory_used`, `memory`, `memory_available`, `swap_used`, `swap`, `root_used`, `root`, the network
+and the pressures; a storage `used` and `total`. Before 9.0 Proxmox VE doesn't record
+`memory_of_host`, `memory_available` and the pressures, which are then left out.
+
+Proxmox VE stores measurements by VMID, and a VMID is used again: intervals that began before the
+server had its VMID are left out. So a server has no points of a year in its first days; one that
+was adopted begins with its adoption, one that changed its cluster with that.
+
+The agent of the host asks Proxmox VE, and stores the answer: one call for a server, a node or a
+storage in a minute, whoever looks and however many; the first look at another period is one more,
+and answers about longer periods are used for half an interval, an hour at most. Refused are 409
+where the server has no host (not built yet, shelved and offloaded), 404 for another project's
+server or an unknown host or storage, 503 while the agent or the node doesn't answer, and for a
+minute after a call that failed.
+
 ## The audit
 
 `/audits` and `/audit/findings` are micronova's own, for administrators: see operate.md.

@@ -21,6 +21,16 @@ class GuestTarget:
 
 
 @dataclass(frozen=True)
+class GuestOwner:
+    """Whose a VM is."""
+
+    cluster: str
+    vmid: int
+    server_uuid: str
+    project_id: str
+
+
+@dataclass(frozen=True)
 class DiskUse:
     """What a disk has transferred since its VM started; None: not known."""
 

@@ -38,6 +38,13 @@ OPTIONS = [
         help="Hosts and storages of one worker that have numbers of their own; a worker with "
         "more hosts shows none, and the conductors' sums by cluster remain.",
     ),
+    cfg.BoolOpt(
+        "guests",
+        default=False,
+        help="Whether a compute worker has numbers of each server on its hosts, with the IDs of "
+        "server and project as labels: 10 lines for each server in each scrape. Whoever may "
+        "scrape it reads these.",
+    ),
     cfg.IntOpt(
         "record_seconds",
         default=30,

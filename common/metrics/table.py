@@ -1,7 +1,8 @@
 """Every metric of every service: name, help and labels. docs/monitor.md is made of it.
 
 Labels are bounded: routes, methods, actions, stages, kinds and categories are the code's; hosts,
-clusters and storages the configuration's. Never a server, a project, a request or a path.
+clusters and storages the configuration's. Never a request or a path; a server and a project only
+where [metrics] guests asks for that.
 """
 
 from __future__ import annotations
@@ -290,6 +291,32 @@ STORAGE_BYTES = Sampled(
     (*_HOST, "storage", "kind"),
 )
 
+_GUEST = ("project", "server")
+GUEST_RUNNING = Sampled("micronova_guest_running", "1 if a server's VM runs, else 0.", _GUEST)
+GUEST_CPUS = Sampled(
+    "micronova_guest_cpus",
+    "A server's processors (kind total) and those that are busy (kind used).",
+    (*_GUEST, "kind"),
+)
+GUEST_MEMORY = Sampled(
+    "micronova_guest_memory_bytes",
+    "A server's memory (kind total) and what its guest uses (kind used).",
+    (*_GUEST, "kind"),
+)
+GUEST_NETWORK = Sampled(
+    "micronova_guest_network_bytes",
+    "What a server has received (direction in) and sent (out) since its VM started: use rate().",
+    (*_GUEST, "direction"),
+)
+GUEST_DISK = Sampled(
+    "micronova_guest_disk_bytes",
+    "What a server has read (direction read) and written (written) since its VM started.",
+    (*_GUEST, "direction"),
+)
+GUEST_UPTIME = Sampled(
+    "micronova_guest_uptime_seconds", "Time since a server's VM started, 0 if it is off.", _GUEST
+)
+
 DOCTOR_FINDINGS = Sampled(
     "micronova_doctor_findings",
     "What a worker's rounds found wrong with its clusters; code: see docs/doctor.md; level: "
@@ -439,6 +466,7 @@ ANSWERED_BY: Mapping[str, str] = {
     "micronova_proxmox_": "compute",
     "micronova_storage_": "compute",
     "micronova_doctor_": "compute",
+    "micronova_guest_": "compute",
     "micronova_host_": "compute",
     "micronova_": "conductor",
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from common import rpc
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
+from common.messages.guests import GuestOwner
 from common.messages.reports import Report, Working
 from common.messages.tenures import Claim, Granted
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_EVENTS_TOPIC, HOST_FACTS_TOPIC
@@ -52,6 +53,9 @@ class ConductorEvents(Protocol):
 
         From then on such an attempt is not left for one on another host.
         """
+
+    def owners(self, ctxt: RequestContext, worker: str) -> list[GuestOwner]:
+        """Ask whose the VMs on a worker's hosts are. A call."""
 
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock, in seconds since 1970. A call.

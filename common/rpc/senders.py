@@ -35,7 +35,7 @@ _METHODS: Mapping[str, Mapping[str, frozenset[str]]] = {
         COMPUTE: frozenset(
             {
                 *("claim_agents", "release_agents", "heartbeat", "report", "vm_states"),
-                *("may_start", "may_undo", "time", "publish_aggregates"),
+                *("may_start", "may_undo", "owners", "time", "publish_aggregates"),
             }
         ),
         CONSOLE: frozenset({"time", "ping", "use_console_token"}),

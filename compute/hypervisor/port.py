@@ -312,6 +312,23 @@ class Volume(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class GuestUse:
+    """What one VM has and uses, as its cluster lists it; of any owner."""
+
+    vmid: int
+    running: bool
+    vcpus: int
+    cpus_used: float
+    memory_bytes: int
+    memory_used_bytes: int
+    received_bytes: int
+    sent_bytes: int
+    read_bytes: int
+    written_bytes: int
+    uptime_seconds: int
+
+
 @dataclass(frozen=True)
 class Observation:
     """One refresh of all hosts of a cluster."""
@@ -329,6 +346,8 @@ class Observation:
     usable: tuple[str, ...] = ()
     """Nodes that accept work, as far as can be seen: online, with quorum and privileges, and
     they answer."""
+    guests: tuple[GuestUse, ...] = ()
+    """Where [metrics] guests asks for it."""
 
 
 class OwnerMark(Protocol):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from common import clock
 from common.log import logger
 from common.messages.facts import HostFacts
 from common.metrics import loops, table
-from compute.hypervisor.port import Hypervisor, HypervisorError
+from compute.hypervisor.port import GuestUse, Hypervisor, HypervisorError
 from compute.observed.facts import HostFactsCache
 from compute.observed.vm_states import VmChanges
 
@@ -27,9 +27,11 @@ class Observer:
         seconds: float,
         news: Callable[[list[HostFacts]], None],
         looked: Callable[[str], None],
+        guests: Callable[[str, Sequence[GuestUse]], None],
     ) -> None:
         self._hypervisor, self._facts, self._vm_changes = hypervisor, cache, vm_changes
         self._seconds, self._news, self._looked = seconds, news, looked
+        self._guests = guests
         self._stop = threading.Event()
         self._one_look = threading.Lock()
         self._name = f"observe {hypervisor.cluster}"
@@ -83,11 +85,13 @@ class Observer:
             LOG.warning("Cluster %s: %s", self._hypervisor.cluster, error.message)
             news = self._facts.unreachable(self._hypervisor.cluster, error.message)
             self._vm_changes.unreachable(self._hypervisor.cluster)
+            self._guests(self._hypervisor.cluster, ())
             self.reached = False
         else:
             self.reached = True
             news = self._facts.update(seen.hosts, seen.cluster)
             moved = self._vm_changes.update(seen, began)
+            self._guests(self._hypervisor.cluster, seen.guests)
         table.PROXMOX_REACHABLE.set(float(self.reached), self.cluster)
         if news or moved:
             self._news(news)

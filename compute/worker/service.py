@@ -14,6 +14,7 @@ from common.log import logger
 from common.messages import tenures
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
+from common.messages.guests import GuestOwner
 from common.messages.reports import Outcome
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from common.process import names
@@ -21,10 +22,11 @@ from common.process.health import Health
 from common.resources.aggregates import Ratios
 from common.rpc import events
 from common.rpc.events import ConductorEvents, WorkerEvents
-from compute.hypervisor.port import Hypervisor
+from compute.hypervisor.port import GuestUse, Hypervisor
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
 from compute.observed.facts import HostFactsCache
+from compute.observed.guest_metrics import GuestMetrics
 from compute.observed.host_metrics import HostMetrics
 from compute.observed.measurements import Measurements
 from compute.observed.observe import Observer
@@ -85,6 +87,7 @@ class ComputeService:
         self._stop_seconds = options.stop_seconds
         self._facts, vm_changes = HostFactsCache(), VmChanges(self.worker)
         self._host_metrics = HostMetrics(self._facts, conf.metrics.hosts)
+        self._guests = GuestMetrics(self._owners) if conf.metrics.guests else None
         self._reporter = Reporter(transport)
         self._publisher = Publisher(placement) if placement is not None else None
         self._logs = ConsoleLogs(conf, self._hypervisors, self.worker)
@@ -213,6 +216,7 @@ class ComputeService:
                 observer.stop()
             self._facts.forget(cluster)
             self._vm_changes.forget(cluster)
+            self._seen_guests(cluster, ())
         if lost:
             LOG.warning("This worker carries %s no longer.", ", ".join(sorted(lost)))
         if not gained:
@@ -229,6 +233,17 @@ class ComputeService:
         return Observer(
             *(hypervisor, self._facts, self._vm_changes, self._observe_seconds, self._news),
             self._looked,
+            self._seen_guests,
+        )
+
+    def _seen_guests(self, cluster: str, uses: Sequence[GuestUse]) -> None:
+        if self._guests is not None:
+            self._guests.update(cluster, uses)
+
+    def _owners(self) -> list[GuestOwner]:
+        """Return whose the VMs on its hosts are. Raises MicronovaError."""
+        return self._conductor.call(
+            context.internal(), ConductorEvents.owners, worker=self.address
         )
 
     def _introduce(self) -> None:

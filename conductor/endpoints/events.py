@@ -8,6 +8,7 @@ from common import clock
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
+from common.messages.guests import GuestOwner
 from common.messages.reports import Report, Working
 from common.messages.tenures import Claim, Granted
 from common.rpc import senders
@@ -15,6 +16,7 @@ from common.rpc.signatures import Unreadable
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.store.hosts import agent_leases, registry
+from conductor.store.servers import servers
 from conductor.sync.reporters import Reporters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
@@ -75,6 +77,12 @@ class EventEndpoint:
         senders.check_worker(ctxt.sender, worker)
         self._reporters.check_hosts(ctxt.sender, {one.host for one in working})
         return self._reports.may_start(worker, working)
+
+    def owners(self, ctxt: RequestContext, worker: str) -> list[GuestOwner]:
+        """Return whose the VMs on a worker's hosts are, as recorded."""
+        senders.check_worker(ctxt.sender, worker)
+        with self._store.read() as connection:
+            return servers.owners(connection, worker)
 
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock."""

@@ -78,7 +78,7 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "check_console", "open_console"}
-    | {"measure_server", "measure_host", "measure"}
+    | {"measure_server", "measure_host", "measure", "owners"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}

@@ -65,7 +65,10 @@ class ProxmoxHypervisor:
         self._conf, self._settings = conf, settings
         self.shared = Shared(settings, client, stray_volumes)
         self._refresher = Refresher(
-            self.shared.client, conf.compute.content_seconds, conf.compute.detail_seconds
+            self.shared.client,
+            conf.compute.content_seconds,
+            conf.compute.detail_seconds,
+            guests=conf.metrics.guests,
         )
         self._templates = Templates(self.shared)
         self._one_look = threading.Lock()

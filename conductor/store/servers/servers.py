@@ -10,11 +10,12 @@ import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import ServerNotFound
+from common.messages.guests import GuestOwner
 from common.resources.states import ResourceType, VmState
 from conductor.store import change_events
 from conductor.store.records import Server
 from db.records import fields
-from db.schema import operations, servers
+from db.schema import hosts, operations, servers
 
 _FIELDS = list(fields(servers, Server))
 _NAMES = set(_FIELDS)
@@ -109,6 +110,17 @@ def soft_deleted(connection: sa.Connection, before: datetime.datetime, limit: in
         .limit(limit)
     )
     return list(connection.execute(query).scalars())
+
+
+def owners(connection: sa.Connection, worker: str) -> list[GuestOwner]:
+    """Return whose the VMs on a worker's hosts are. One query."""
+    columns = servers.c
+    query = (
+        sa.select(columns.cluster, columns.vmid, columns.uuid, columns.project_id)
+        .join(hosts, hosts.c.host == columns.host)
+        .where(hosts.c.worker == worker, columns.deleted_at.is_(None), columns.vmid.is_not(None))
+    )
+    return [GuestOwner(*row) for row in connection.execute(query)]
 
 
 def exists(connection: sa.Connection, uuid: str) -> bool:

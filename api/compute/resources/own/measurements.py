@@ -24,8 +24,7 @@ class ServerMetrics:
 
     @operation(policies.SERVER_METRICS, query=schemas.OF_SERVER, on=the_server)
     def show(self, call: Call) -> Any:
-        """Show the processor, memory, network and disk use of a server in a `period`: `hour`,
-        `day`, `week`, `month` or `year`."""
+        """Show a server's use of processors, memory, network and disks in a `period`."""
         found = call.conductor.measure_server(call.ctxt, call.server.uuid, _period(call))
         return {"metrics": {"server_id": call.server.uuid} | _view(found, OF_SERVER)}
 

@@ -71,6 +71,7 @@ def observation(
         whole,
         locked=frozenset(vm.vmid for vm in snapshot.vms.values() if vm.lock),
         usable=tuple(name for name in online if well and name not in snapshot.silent),
+        guests=snapshot.guests,
     )
 
 

@@ -45,7 +45,16 @@ Zones = Mapping[str, Mapping[str, str]]
 class Refresher:
     """Caches rarely read facts between refreshes. Used by one thread at a time."""
 
-    def __init__(self, client: Client, content_seconds: float, detail_seconds: float) -> None:
+    def __init__(
+        self,
+        client: Client,
+        content_seconds: float,
+        detail_seconds: float,
+        *,
+        guests: bool = False,
+    ) -> None:
+        """``guests``: whether snapshots have what VMs use."""
+        self._guests = guests
         self._client, self._reads = client, Reads(client)
         self._content_seconds, self._detail_seconds = content_seconds, detail_seconds
         self._details: dict[str, tuple[float, NodeDetail]] = {}
@@ -90,6 +99,7 @@ class Refresher:
                 for name, node in full.items()
             },
             vms=resources.vms(listed),
+            guests=resources.guests(listed) if self._guests else (),
             version=clusterwide.version,
             devices=clusterwide.devices,
             missing=clusterwide.missing,

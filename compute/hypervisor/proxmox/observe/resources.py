@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from common.messages.reports import Category
-from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.port import GuestUse, HypervisorError
 from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Storage
 
 
@@ -76,4 +76,28 @@ def _vm(one: Mapping[str, Any]) -> ListedVm:
         template=bool(one.get("template")),
         status=str(one.get("status", "")),
         lock=str(one.get("lock") or ""),
+    )
+
+
+def guests(listed: Iterable[Mapping[str, Any]]) -> tuple[GuestUse, ...]:
+    """Return what VMs use, without templates and containers."""
+    return tuple(
+        _use(one) for one in listed if one.get("type") == "qemu" and not one.get("template")
+    )
+
+
+def _use(one: Mapping[str, Any]) -> GuestUse:
+    vcpus = int(one.get("maxcpu") or 0)
+    return GuestUse(
+        vmid=int(one["vmid"]),
+        running=one.get("status") == "running",
+        vcpus=vcpus,
+        cpus_used=float(one.get("cpu") or 0.0) * vcpus,
+        memory_bytes=int(one.get("maxmem") or 0),
+        memory_used_bytes=int(one.get("mem") or 0),
+        received_bytes=int(one.get("netin") or 0),
+        sent_bytes=int(one.get("netout") or 0),
+        read_bytes=int(one.get("diskread") or 0),
+        written_bytes=int(one.get("diskwrite") or 0),
+        uptime_seconds=int(one.get("uptime") or 0),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from common.messages.facts import ImageFacts, VnetFacts
 from common.messages.inventory import SeenVnet
+from compute.hypervisor.port import GuestUse
 from compute.hypervisor.proxmox.ha.rules import NodeAffinity
 from compute.hypervisor.proxmox.vmconfig import storage_types
 from compute.hypervisor.proxmox.vmconfig.storage_types import LVM
@@ -132,6 +133,9 @@ class Snapshot:
     """Why the ports of VMs can't be filtered; empty: they can."""
     unread: Mapping[str, Unread] = field(default_factory=dict)
     """Paths that could not be read the last time: what they say is as it was read before."""
+
+    guests: tuple[GuestUse, ...] = ()
+    """What VMs use, where [metrics] guests asks for it."""
 
     def unread_of(self, node: str) -> dict[str, Unread]:
         """Return the ends of a node's paths that could not be read."""

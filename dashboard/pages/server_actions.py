@@ -170,7 +170,7 @@ def act(visit: Visit) -> Answer:
     if action.fields:
         value = {**(value or {}), **{field: visit.field(field) for field in action.fields}}
     return visit.change(
-        path,
+        "/servers" if visit.field("back") == "list" else path,
         f"{action.title}: accepted.",
         visit.cloud.post,
         COMPUTE,

@@ -1,4 +1,4 @@
-"""Servers: the list, the form for a new one, one server with its operations."""
+"""One server with its operations, and all pages about servers."""
 
 from __future__ import annotations
 
@@ -7,70 +7,15 @@ from typing import Any
 
 from common.story.summary import host_line
 from dashboard.answer import Answer, view
-from dashboard.cloud import COMPUTE, Call, following, rows, segment
+from dashboard.cloud import COMPUTE, Call, rows, segment
 from dashboard.page import Page
-from dashboard.pages import server_actions, server_create
+from dashboard.pages import server_actions, server_create, server_list
 from dashboard.rights import May
 from dashboard.story import ShownOperation, operations_of
 from dashboard.visit import Visit
 
-SORTS: Mapping[str, str] = {
-    "created_at": "Created",
-    "display_name": "Name",
-    "vm_state": "State",
-}
-STATUSES = ("ACTIVE", "BUILD", "ERROR", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED")
 #: task_states are asked for again this often
 REFRESH_SECONDS = 2
-_MOST_ROWS = 100
-_EVERY = "all_tenants"
-
-
-def index(visit: Visit) -> Answer:
-    """List a page of servers, as the API finds, sorts and limits them."""
-    asked = visit.query
-    sort = asked.get("sort", "")
-    status = asked.get("status", "")
-    query: dict[str, Any] = {
-        "limit": visit.limit,
-        "marker": asked.get("marker"),
-        "name": asked.get("name"),
-        "status": status if status in STATUSES else None,
-        "sort_key": sort if sort in SORTS else "created_at",
-        "sort_dir": "asc" if asked.get("dir") == "asc" else "desc",
-    }
-    if visit.operates and asked.get(_EVERY):
-        query[_EVERY] = 1
-    found = visit.cloud.get(COMPUTE, "/servers/detail", **query)
-    servers = found["servers"]
-    return view(
-        "servers.html",
-        servers=servers,
-        busy=[one["id"] for one in servers if is_busy(one)][:_MOST_ROWS],
-        following=visit.next_page("/servers", following(found, "servers")),
-        sorts=SORTS,
-        statuses=STATUSES,
-        asked=asked,
-        regions=len(visit.cloud.regions()),
-        refresh_seconds=REFRESH_SECONDS,
-    )
-
-
-def refresh(visit: Visit) -> Answer:
-    """Show the rows of servers under way again: one request for all of them."""
-    ids = [one for one in visit.query.get("ids", "").split(",") if len(one) == 36][:_MOST_ROWS]
-    query: dict[str, Any] = {"uuid": ids, "limit": len(ids) or 1}
-    if visit.operates:
-        query[_EVERY] = 1
-    found = visit.cloud.get(COMPUTE, "/servers/detail", **query)["servers"] if ids else []
-    known = {one["id"] for one in found}
-    return view(
-        "servers_rows.html",
-        servers=found,
-        gone=[one for one in ids if one not in known],
-        busy=[one["id"] for one in found if is_busy(one)],
-        refresh_seconds=REFRESH_SECONDS,
-    )
 
 
 def show(visit: Visit) -> Answer:
@@ -117,8 +62,7 @@ def _addresses(server: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 PAGES = (
-    Page("/servers", index),
-    Page("/servers/rows", refresh),
+    *server_list.PAGES,
     Page("/servers/create", server_create.form, May.CHANGE, calls=6),
     Page("/servers/create", server_create.create, May.CHANGE, "POST", calls=7),
     Page("/servers/{server_id:uuid}", show, calls=3),

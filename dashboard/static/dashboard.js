@@ -10,6 +10,28 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && asks.startsWith("every")) event.preventDefault();
 });
 
+// A list that is drawn again has the same rows chosen.
+const chosen = new Set();
+document.addEventListener("htmx:beforeSwap", () => {
+  chosen.clear();
+  document.querySelectorAll("#list [name='server']:checked").forEach((one) => chosen.add(one.value));
+});
+document.addEventListener("htmx:afterSettle", () => {
+  document.querySelectorAll("#list [name='server']").forEach((one) => {
+    if (chosen.has(one.value)) one.checked = true;
+  });
+});
+
+// A search can be loaded again, and sent to somebody.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, successful, pathInfo } = event.detail;
+  if (successful && elt.matches("[role='search']")) history.replaceState(null, "", pathInfo.finalRequestPath);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.matches("#list [name='server']")) event.preventDefault();
+});
+
 const menu = document.querySelector(".account");
 if (menu) {
   document.addEventListener("click", (event) => {

@@ -122,7 +122,7 @@ def test_an_expired_session_is_none(
 
 
 def test_htmx_goes_to_the_login_too(stranger: Browser) -> None:
-    stranger.get(f"/servers/rows?ids={UUID}", headers={"HX-Request": "true"})
+    stranger.get("/servers/rows", headers={"HX-Request": "true"})
     assert stranger.status == 401
     assert stranger.page.headers["HX-Redirect"] == "/dashboard/login"
 
@@ -403,8 +403,14 @@ def test_another_projects_server_is_none(cleared: None, member: Browser) -> None
         assert "could not be found" in member.parsed.text
     for other in ("/servers?all_tenants=1", "/servers?name=secret", f"/explain?what={server.id}"):
         assert "secret-name" not in member.get(other).text
-    member.get(f"/servers/rows?ids={server.id}")
+    for other in (f"/servers?q={server.id}", "/servers?q=secret", "/servers/rows?all_tenants=1"):
+        member.get(other)
+        assert "secret-name" not in member.page.text
+    chosen = {"csrf": member.csrf, "server": server.id, "action": "delete"}
+    member.post("/servers/bulk", chosen)
     assert "secret-name" not in member.page.text
+    member.post("/servers/bulk", {**chosen, "sure": "yes"})
+    assert "could not be found" in member.parsed.text
     still = member.cloud.connection("micronova-admin").compute.get_server(server.id)
     assert still.status == "ACTIVE"
 

@@ -204,8 +204,29 @@ def test_the_console_shows_the_screen(
     window.driver.switch_to.frame(frame)
     try:
         window.until(lambda: seen(window) >= BARS)
+        before = edge(window)
+        window.find("#ctrl-alt-del").click()
+        window.until(lambda: edge(window) != before)
+        before = edge(window)
+        window.find("#paste").click()
+        window.find("#text").send_keys("aB!")
+        window.find("#type").click()
+        window.until(lambda: edge(window) != before)
+        assert window.run("return document.getElementById('text').value") == ""
+        window.find("#full").click()
+        window.until(lambda: window.run("return document.fullscreenElement !== null"))
+        window.find("#full").click()
+        window.until(lambda: window.run("return document.fullscreenElement === null"))
     finally:
         window.driver.switch_to.default_content()
+
+
+def edge(window: Window) -> Any:
+    """Return the colour of the first bar, which each key shifts."""
+    return window.run(
+        "const one = document.querySelector('canvas');"
+        "return [...one.getContext('2d').getImageData(1, one.height / 2, 1, 1).data].join()"
+    )
 
 
 def seen(window: Window) -> set[tuple[int, ...]]:

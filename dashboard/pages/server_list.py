@@ -119,13 +119,15 @@ def _chosen(visit: Visit) -> list[str]:
 
 def _named(visit: Visit, chosen: Sequence[str]) -> list[tuple[str, str]]:
     """Return ID and name of each that is still there."""
-    query = {"uuid": list(chosen), "limit": len(chosen), **_everybody(visit, always=True)}
-    found = visit.cloud.get(COMPUTE, _DETAIL, **query)["servers"]
+    answers = visit.cloud.together(
+        *(Call(COMPUTE, f"{PATH}/{segment(one)}", optional=True) for one in chosen)
+    )
+    found = [answer["server"] for answer in answers if answer]
     return [(one["id"], one["name"] or one["id"]) for one in found]
 
 
-def _everybody(visit: Visit, *, always: bool = False) -> dict[str, Any]:
-    return {_EVERY: 1} if visit.operates and (always or visit.query.get(_EVERY)) else {}
+def _everybody(visit: Visit) -> dict[str, Any]:
+    return {_EVERY: 1} if visit.operates and visit.query.get(_EVERY) else {}
 
 
 def _changed(visit: Visit, since: str) -> bool:
@@ -137,6 +139,9 @@ def _changed(visit: Visit, since: str) -> bool:
 def _find(visit: Visit) -> Found:
     """Return what is searched for: by name, address, tag or ID."""
     asked, wanted = visit.query, visit.query.get("q", visit.query.get("name", "")).strip()
+    if ids.is_uuid(wanted):
+        one = visit.cloud.send(Call(COMPUTE, f"{PATH}/{segment(wanted)}", optional=True))
+        return Found([one["server"]] if one else [])
     sort, status = asked.get("sort", ""), asked.get("status", "")
     query: dict[str, Any] = {
         "limit": visit.limit,
@@ -163,9 +168,6 @@ def _searches(wanted: str) -> Iterator[dict[str, str]]:
     """
     if not wanted:
         yield {}
-        return
-    if ids.is_uuid(wanted):
-        yield {"uuid": wanted}
         return
     yield {"name": re.escape(wanted)}
     if _ADDRESS.fullmatch(wanted):

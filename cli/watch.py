@@ -114,8 +114,8 @@ class Watched(OneLineErrors):
             return f"{error}\n"
 
     def _pause(self, seconds: float) -> None:
-        manager: Any = self.app.client_manager
-        manager.micronova.pause(seconds)
+        app: Any = self.app
+        app.client_manager.micronova.pause(seconds)
 
 
 class Changes:

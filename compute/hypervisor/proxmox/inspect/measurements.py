@@ -96,7 +96,7 @@ def measured(
     steps = [later - one for one, later in itertools.pairwise(stamps)]
     #: before the first point there is nothing that says how long its interval is
     lengths = [*steps[:1], *steps] if steps else [0] * len(stamps)
-    begin = stamps[-1] - period.seconds if stamps else 0
+    begin = float(stamps[-1] - period.seconds) if stamps else 0.0
     if since is not None:
         begin = max(begin, since.timestamp())
     kept = [

@@ -12,11 +12,11 @@ import cliff.command
 import cliff.lister
 import cliff.show
 
-from cli import colours
 from cli.cloud import Cloud
 from cli.errors import CommandFailed, sentence
-from cli.examples import with_examples
 from cli.hints import hint
+from cli.render import colours
+from cli.render.examples import with_examples
 from cli.usage import reason_first
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import cliff.complete
 
 from cli.completion import SHELLS, Tree
-from cli.examples import with_examples
+from cli.render.examples import with_examples
 
 
 class Complete(cliff.complete.CompleteCommand):

@@ -11,8 +11,8 @@ from typing import Any, TextIO
 import cliff.help
 
 from cli.commands import CommandTable
-from cli.examples import with_examples
 from cli.osc.names import by_noun
+from cli.render.examples import with_examples
 
 _WIDTH = 99
 

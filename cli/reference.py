@@ -19,7 +19,7 @@ import cliff.show
 from cli import options
 from cli.command import Argument, OneOf
 from cli.commands import COMMANDS, CommandTable
-from cli.examples import lines
+from cli.render.examples import lines
 from cli.watch import WATCH_OPTIONS, Watched
 
 _HEAD = """\

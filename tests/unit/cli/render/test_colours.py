@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cli.colours import State, colour_of
+from cli.render.colours import State, colour_of
 from tests.fixtures.sdk import FakeConnection, FakeProxy, Ran, run
 from tests.unit.cli.test_servers import a_server
 

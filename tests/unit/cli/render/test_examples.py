@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.commands import COMMANDS, CommandTable
-from cli.examples import EXAMPLES, lines
+from cli.render.examples import EXAMPLES, lines
 from tests.fixtures.sdk import FakeConnection, run
 
 TABLE = CommandTable()

@@ -1,11 +1,10 @@
-"""``micronova server metrics`` and ``micronova host metrics``: what was measured, with graphs."""
+"""``micronova server metrics``, and how measurements are shown anywhere."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from cliff.columns import FormattableColumn
 
@@ -14,14 +13,14 @@ from cli.command import Lister, argument
 from cli.watch import Watched
 from common.story.amounts import amount, last, mean, peak, sparkline
 
-PERIODS = ("hour", "day", "week", "month", "year")
+_PERIODS = ("hour", "day", "week", "month", "year")
 #: characters of a graph
 WIDTH = 40
 _HEADERS = ("Metric", "Last", "Mean", "Peak", "Graph")
-_PERIOD = argument(
+PERIOD = argument(
     "--period",
     metavar="<period>",
-    choices=PERIODS,
+    choices=_PERIODS,
     default="hour",
     help="hour, day, week, month or year (default: hour)",
 )
@@ -51,15 +50,18 @@ class Graph(FormattableColumn[Any]):
         return self._value
 
 
-class _Metrics(Watched, Lister):
+class Metrics(Watched, Lister):
+    """A table of what was measured in a period."""
+
     watch_seconds = 60.0
 
-    def _shown(self, path: str, parsed_args: argparse.Namespace, **query: str) -> Any:
+    def shown(self, path: str, parsed_args: argparse.Namespace, **query: str) -> Any:
+        """Return a row for each metric that a path answers with."""
         asked = {"period": parsed_args.period, **query}
         return _HEADERS, rows(answer(self.cloud.compute.get(path, params=asked))["metrics"])
 
 
-class ShowServerMetrics(_Metrics):
+class ShowServerMetrics(Metrics):
     """Show a server's use of processors, memory, network and disks in a period.
 
     A line of the graph begins with the period; blanks are times of which nothing is known, as
@@ -67,31 +69,12 @@ class ShowServerMetrics(_Metrics):
     ``-f json`` the graph is all values with their times.
     """
 
-    arguments = (argument("server", metavar="<server>", help="Server (name or ID)"), _PERIOD)
+    arguments = (argument("server", metavar="<server>", help="Server (name or ID)"), PERIOD)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each metric."""
         server = self.cloud.find("server", parsed_args.server)
-        return self._shown(f"/servers/{server.id}/metrics", parsed_args)
-
-
-class ShowHostMetrics(_Metrics):
-    """Show a host's use of processors, memory, network and root disk in a period.
-
-    With --storage the use of one of its storages. For administrators.
-    """
-
-    arguments = (
-        argument("host", metavar="<host>", help="Name of the host"),
-        _PERIOD,
-        argument("--storage", metavar="<storage>", help="One of its storages instead"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Return a row for each metric."""
-        query = {"storage": parsed_args.storage} if parsed_args.storage else {}
-        path = f"/hosts/{quote(parsed_args.host, safe='')}/metrics"
-        return self._shown(path, parsed_args, **query)
+        return self.shown(f"/servers/{server.id}/metrics", parsed_args)
 
 
 def rows(metrics: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -132,7 +132,7 @@ def series(answer: Mapping[str, object]) -> dict[str, Series]:
 def charts(
     drawings: Iterable[Drawing], known: Mapping[str, Series], times: Sequence[str]
 ) -> Iterator[Chart]:
-    """Yield the charts of which at least one value is known."""
+    """Yield the charts that have a known value."""
     for one in drawings:
         shown = [(known[name], title) for name, title in one.metrics if name in known]
         if any(peak(found.values) is not None for found, _ in shown):

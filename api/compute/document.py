@@ -298,11 +298,12 @@ and the pressures; a storage `used` and `total`. Before 9.0 Proxmox VE doesn't r
 `memory_of_host`, `memory_available` and the pressures, which are then left out.
 
 Proxmox VE stores measurements by VMID, and a VMID is used again: intervals that began before the
-server had its VMID are left out. So a server has no points of a year in its first days; one that
-was adopted begins with its adoption, one that changed its cluster with that.
+server had its VMID are left out. So a server has no points of a year in its first days; the
+history of an adopted server begins with its adoption, and a move to another cluster begins it
+again.
 
 The agent of the host asks Proxmox VE, and stores the answer: one call for a server, a node or a
-storage in a minute, whoever looks and however many; the first look at another period is one more,
+storage in a minute, however many users look; the first look at another period is one more,
 and answers about longer periods are used for half an interval, an hour at most. Refused are 409
 where the server has no host (not built yet, shelved and offloaded), 404 for another project's
 server or an unknown host or storage, 503 while the agent or the node doesn't answer, and for a

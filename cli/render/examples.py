@@ -77,7 +77,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def lines(name: str) -> tuple[str, ...]:
-    """Return the lines to type for a command; none for one that isn't ours."""
+    """Return the lines to type for a command; none for a command that isn't ours."""
     return tuple(f"micronova {name} {rest}".rstrip() for rest in EXAMPLES.get(name, ()))
 
 

@@ -64,8 +64,8 @@ class Metrics(Watched, Lister):
 class ShowServerMetrics(Metrics):
     """Show a server's use of processors, memory, network and disks in a period.
 
-    A line of the graph begins with the period; blanks are times of which nothing is known, as
-    while the server was off. Proxmox VE measures, and is asked once a minute at most. With
+    A graph begins with the period; a blank is a time without measurements, as while the server
+    was off. Proxmox VE measures, and is asked once a minute at most. With
     ``-f json`` the graph is all values with their times.
     """
 

@@ -42,8 +42,8 @@ OPTIONS = [
         "guests",
         default=False,
         help="Whether a compute worker has numbers of each server on its hosts, with the IDs of "
-        "server and project as labels: 10 lines for each server in each scrape. Whoever may "
-        "scrape it reads these.",
+        "server and project as labels: 10 lines for each server in each scrape. Everybody who "
+        "may scrape it reads these.",
     ),
     cfg.IntOpt(
         "record_seconds",

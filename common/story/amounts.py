@@ -26,7 +26,7 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def size(count: float) -> str:
-    """Return bytes in the largest unit of which there is one.
+    """Return bytes in a unit that leaves a number below 1024.
 
     >>> size(0), size(1023), size(3 << 40)
     ('0 B', '1023 B', '3.0 TiB')

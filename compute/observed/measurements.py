@@ -1,4 +1,4 @@
-"""What hypervisors measured, read once a minute at most, whoever asks and however many.
+"""What hypervisors measured, read once a minute at most, however many users ask.
 
 All APIs and conductors ask the worker that carries the host, so the limit is kept here: one call
 for a server, a node or a storage in a minute. A longer period changes slowly and is read less
@@ -30,7 +30,7 @@ PACE_SECONDS = 60.0
 OLDEST_SECONDS = 3600.0
 #: answers that are kept, of some 15 KiB each; those used longest ago are dropped first
 MOST_ANSWERS = 2000
-#: threads that read at once: others of the worker's threads take commands meanwhile
+#: threads that read at once: the worker's other threads take commands
 AT_ONCE = 4
 #: a question waits so long for a free thread, and for another question of the same server
 THREAD_SECONDS, SAME_SECONDS = 1.0, 5.0
@@ -93,7 +93,7 @@ class Measurements:
         answer = known.fit(wanted, self._now())
         if answer is None:
             with self._turn(known):
-                # Whoever had the turn before may have asked the same.
+                # The question that had the turn before may have been the same.
                 answer = known.fit(wanted, self._now()) or self._ask(hypervisor, wanted, known)
         return answer.result()
 

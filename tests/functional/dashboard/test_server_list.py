@@ -53,7 +53,7 @@ def test_one_box_finds_names_ids_addresses_and_tags(
     address = next(one["addr"] for given in addresses.values() for one in given)
     assert shown(member, f"q={address}") == {"alpha.1"}
     assert shown(member, f"q={address.rpartition('.')[0]}.") == both
-    for odd in ("(", "[", "*", "%5C", "a,b", "a%2Fb", "x" * 300, "999.999.", "::", "'"):
+    for odd in ("(", "[", "*", "%5C", "a,b", "a%2Fb", "x" * 200, "999.999.", "::", "'"):
         assert shown(member, f"q={odd}") == set(), odd
     member.get("/servers?q=%00")
     assert member.status == 400

@@ -207,7 +207,7 @@ def release_foreign(
 ) -> None:
     """Release a server's VMID, of a VM that remains but isn't ours; in our band it is quarantined.
 
-    Nothing happens to one that is another server's by now.
+    Nothing happens to a VMID that is another server's by now.
     """
     mine = (vmids.c.cluster == cluster) & (vmids.c.vmid == vmid)
     others = mine & (vmids.c.server_uuid != server_uuid)

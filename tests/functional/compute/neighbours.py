@@ -32,8 +32,13 @@ class FakeConductor:
         """What they are answered."""
         self.started: list[Working] = []
         """What agents asked whether they may start its VM; they may, unless ``may`` is False."""
+        self.guests: list[Any] = []
+        """Whose the VMs on the worker's hosts are."""
         self.heartbeats: list[Heartbeat] = []
         self.server = rpc.Server(transport, CONDUCTOR_EVENTS_TOPIC, "conductor", [self], workers=2)
+
+    def owners(self, ctxt: Any, worker: str) -> list[Any]:
+        return self.guests
 
     def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
         with self.changed:

@@ -336,7 +336,7 @@ def test_a_service_is_disabled_forced_down_and_back(admin: Browser) -> None:
     assert admin.path == "/nodes/pve3"
     assert "✕ forced down" in text
     text = admin.get("/services").text
-    assert "1 of 5 are down." in text
+    assert "1 of 6 are down." in text
     assert text.index("pve3") < text.index("pve1")
     admin.submit(f"{path}/force-up")
     assert "● enabled" in admin.submit(f"{path}/enable").text

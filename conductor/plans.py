@@ -19,6 +19,7 @@ from common.messages.commands import Command, MakeVolume, VmParts
 from common.messages.scheduling import Alternate
 from common.resources import states, volumes
 from common.resources.bulk_migrations import Move, Steering
+from common.resources.groups import GroupAction
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
 from conductor.rpc.servers.servers import BuildRequest, FirstBoot
@@ -428,7 +429,7 @@ PARAMS: Mapping[str, type[Params]] = {
 #: what operations may be, by the tables that name them
 KNOWN_ACTIONS = frozenset(
     str(one)
-    for names in (states.ACTIONS, InternalAction, VolumeAction, PLANS, PARAMS)
+    for names in (states.ACTIONS, InternalAction, VolumeAction, GroupAction, PLANS, PARAMS)
     for one in names
 )
 

@@ -23,6 +23,7 @@ from conductor.cloud import Cloud
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.events import EventEndpoint
+from conductor.endpoints.groups import GroupEndpoint
 from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.endpoints.images import ImageEndpoint
@@ -128,6 +129,7 @@ class ConductorService:
             start=self.runner.submit,
         )
         self._guard = cloud.guard
+        self.store.wake = self.runner.wake
         cloud.placement.on_freed = cloud.news.freed
         cloud.news.listen(lambda: self.runner.periodic.wake(waits.NAME))
         self.store.follow = cloud.guard.follow
@@ -191,6 +193,7 @@ class ConductorService:
             VolumeTypeEndpoint(cloud),
             ServerVolumeEndpoint(cloud, self.runner),
             RefusalEndpoint(cloud),
+            GroupEndpoint(cloud, self.runner),
         )
         look = looking(self.store.read)
         published = (events, services, consoles)

@@ -92,6 +92,7 @@ servers = sa.Table(
     sa.Column("deleted_at", UtcDateTime),
     sa.Column("server_group_uuid", _UUID),  # None also once the group is deleted
     sa.Column("disk_tag", sa.String(60)),  # the user's name for the root disk, for the guest
+    sa.Column("member_of", _UUID),  # the scaling group that counts it
     sa.Index("ix_servers_project", "project_id", "deleted_at", "created_at", "id"),
     sa.Index("ix_servers_host", "host", "deleted_at"),
     sa.Index("ix_servers_server_group", "server_group_uuid", "deleted_at"),
@@ -1135,4 +1136,115 @@ deleted_volume_messages = sa.Table(
     metadata,
     sa.Column("operation_id", BigId, primary_key=True, autoincrement=False),
     sa.Column("deleted_at", UtcDateTime, nullable=False),
+)
+
+# What servers of scaling groups are made of.
+scaling_profiles = sa.Table(
+    "scaling_profiles",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("spec", Json, nullable=False),  # as it was given
+    sa.Column("request", Json, nullable=False),  # the create of one server, as it was checked
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+# Groups of servers whose number is kept.
+scaling_groups = sa.Table(
+    "scaling_groups",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("profile_id", _UUID, nullable=False, index=True),
+    sa.Column("former_profile_id", _UUID),  # what a rolling update returns to
+    sa.Column("desired", sa.Integer, nullable=False),
+    sa.Column("min_size", sa.Integer, nullable=False),
+    sa.Column("max_size", sa.Integer, nullable=False),  # -1: unlimited
+    sa.Column("timeout_seconds", sa.Integer, nullable=False),
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("config", Json, nullable=False),  # as it was given
+    sa.Column("context", Json, nullable=False),  # of the request: its members are its user's
+    sa.Column("next_index", sa.Integer, nullable=False),
+    sa.Column("rolling", sa.Boolean, nullable=False),  # members of other profiles are replaced
+    sa.Column("paused", sa.Boolean, nullable=False),  # a rolling update goes no further
+    sa.Column("deleting", sa.Boolean, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),  # creations that failed in a row
+    sa.Column("refusals", sa.Integer, nullable=False),  # for want of quota, in a row
+    sa.Column("not_before", UtcDateTime),  # of the next creation
+    sa.Column("halted", sa.Text),  # why nothing is created any more; None: creations go on
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("status_reason", sa.Text, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+# A place in a group, and its server: never two for one index.
+scaling_members = sa.Table(
+    "scaling_members",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("group_id", _UUID),  # None: it was taken out of its group
+    sa.Column("member_index", sa.Integer),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("role", _NAME),
+    sa.Column("metadata", Json, nullable=False, key="meta"),
+    sa.Column("profile_id", _UUID, nullable=False, index=True),  # its server's
+    sa.Column("server_uuid", _UUID, unique=True),  # None: not created yet
+    sa.Column("state", sa.String(16), nullable=False),  # common.resources.groups.MemberState
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("recoveries", sa.Integer, nullable=False),  # in a row, that did not help
+    sa.Column("ready_at", UtcDateTime),  # since when its server is well
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+    sa.UniqueConstraint("group_id", "member_index"),
+)
+
+scaling_policies = sa.Table(
+    "scaling_policies",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("spec", Json, nullable=False),
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
+)
+
+scaling_bindings = sa.Table(
+    "scaling_bindings",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("group_id", _UUID, nullable=False),
+    sa.Column("policy_id", _UUID, nullable=False, index=True),
+    sa.Column("enabled", sa.Boolean, nullable=False),
+    sa.UniqueConstraint("group_id", "policy_id"),
+)
+
+# Webhooks: who knows the secret in their URL has the action carried out.
+scaling_receivers = sa.Table(
+    "scaling_receivers",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),
+    sa.Column("project_id", _NAME, nullable=False, index=True),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("name", _NAME, nullable=False),
+    sa.Column("group_id", _UUID, nullable=False, index=True),
+    sa.Column("action", sa.String(32), nullable=False),
+    sa.Column("params", Json, nullable=False),
+    sa.Column("context", Json, nullable=False),  # of the request: it acts as its maker
+    sa.Column("key_hash", sa.String(64), nullable=False),  # of the ID and the secret
+    sa.Column("sealed", sa.String(64), nullable=False),  # the secret, to its maker's token alone
+    sa.Column("window_at", UtcDateTime),  # the minute in which it was called last
+    sa.Column("calls", sa.Integer, nullable=False),  # in that minute
+    sa.Column("created_at", UtcDateTime, nullable=False),
+    sa.Column("updated_at", UtcDateTime),
 )

@@ -77,6 +77,8 @@ OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "backup_gigabytes": (1000, "GiB of all volumes that backups of a project are of."),
     "groups": (10, "Groups of volumes, which are not supported."),
 }
+#: the quota of scaling groups: Cinder's ``groups`` has that name
+GROUPS = "scaling_groups"
 #: Glance's, under the names of its limits in Keystone
 OF_IMAGES: Mapping[str, tuple[int, str]] = {
     "image_count_total": (500, "Images of a project, those of servers and volumes included."),
@@ -100,6 +102,14 @@ NETWORK_OPTIONS = [
     cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
     for name, (_, limit, text) in OF_NETWORKS.items()
 ]
+GROUP_OPTIONS = [
+    cfg.IntOpt(
+        GROUPS,
+        default=10,
+        min=UNLIMITED,
+        help="Groups of a project whose number of servers is kept. -1: unlimited.",
+    ),
+]
 IMAGE_OPTIONS = [
     cfg.IntOpt(name, default=limit, min=UNLIMITED, help=f"{text} -1: unlimited.")
     for name, (limit, text) in OF_IMAGES.items()
@@ -109,6 +119,7 @@ IMAGE_OPTIONS = [
 def register(conf: cfg.ConfigOpts) -> None:
     """Declare the defaults as options of `[quota]`; idempotent."""
     options = [*OPTIONS, PORTS, *NETWORK_OPTIONS, *VOLUME_OPTIONS, *IMAGE_OPTIONS]
+    options += GROUP_OPTIONS
     conf.register_opts(options, group=GROUP)
 
 
@@ -117,6 +128,11 @@ def defaults(conf: cfg.ConfigOpts) -> dict[str, int]:
     return {
         name: conf[GROUP][option.dest] for name, option in zip(RESOURCES, OPTIONS, strict=True)
     }
+
+
+def of_groups(conf: cfg.ConfigOpts) -> dict[str, int]:
+    """Return the default limit of a project's scaling groups; -1: none."""
+    return {GROUPS: int(conf[GROUP][GROUPS])}
 
 
 def of_images(conf: cfg.ConfigOpts) -> dict[str, int]:

@@ -91,6 +91,7 @@ class ResourceType(enum.StrEnum):
     NETWORK = "network"  #: a network with vnets in clusters; its id is the network's
     HOST = "host"  #: a compute host; its id is its name
     CLOUD = "cloud"  #: all hosts; its id is the cloud's
+    GROUP = "group"  #: servers whose number is kept; its id is the group's
 
 
 class OperationState(enum.StrEnum):

@@ -14,6 +14,7 @@ from common.messages.topics import CONDUCTOR_TOPIC
 from common.rpc.typed import Remote, TypedClient
 from conductor.rpc.audits import AuditRpc
 from conductor.rpc.bulk_migrations import BulkMigrationRpc
+from conductor.rpc.groups import GroupRpc
 from conductor.rpc.hosts.aggregates import AggregateRpc
 from conductor.rpc.hosts.services import ServiceRpc
 from conductor.rpc.images import ImageRpc
@@ -72,6 +73,7 @@ class ConductorRpc(
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
+    GroupRpc,
     Protocol,
 ):
     """Topic ``conductor``: each noun's methods."""
@@ -106,6 +108,7 @@ Endpoints = tuple[
     VolumeTypeRpc,
     ServerVolumeRpc,
     RefusalRpc,
+    GroupRpc,
 ]
 
 

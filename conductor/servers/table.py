@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.resources import bulk_migrations, volumes
+from common.resources.groups import GroupAction
 from common.resources.states import InternalAction
 from common.resources.volumes import VolumeAction
 from conductor.cloud import Cloud
@@ -26,6 +27,7 @@ from conductor.servers.disks.rescue import RescueFlow, UnrescueFlow
 from conductor.servers.disks.server_image import ServerImageFlow
 from conductor.servers.disks.shelve import ShelveFlow
 from conductor.servers.disks.unshelve import UnshelveFlow
+from conductor.servers.groups.reconcile import GroupFlow
 from conductor.servers.guest.change_password import ChangePasswordFlow
 from conductor.servers.guest.plug import AttachFlow, DetachFlow
 from conductor.servers.guest.volume_plug import AttachVolumeFlow, DetachVolumeFlow
@@ -109,6 +111,7 @@ def tables(cloud: Cloud) -> dict[str, Table[Any] | Cases[Any]]:
         VolumeAction.DELETE_BACKUP: RemoveBackupFlow(cloud).table(),
         VolumeAction.RESTORE: RestoreFlow(cloud).table(),
         **{action: BulkFlow(cloud).table() for action in bulk_migrations.ACTIONS},
+        **dict.fromkeys(GroupAction, GroupFlow(cloud).table()),
     }
 
 

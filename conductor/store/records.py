@@ -33,6 +33,8 @@ class Server(ServerRecord):
     disk_tag: str | None = None
     security_groups: Sequence[str] = ()
     """Those of the create: ids, or ``default``."""
+    member_of: str | None = None
+    """The scaling group that counts it."""
 
     @property
     def root_image_id(self) -> str | None:

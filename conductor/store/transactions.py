@@ -39,6 +39,22 @@ def after_commit(connection: Transaction, work: Callable[[], None]) -> None:
     connection.info.setdefault(_AFTER, []).append(work)
 
 
+#: whether operations are due that nobody works on
+_DUE = "micronova.due"
+#: what is done before the commit: key → work
+_BEFORE = "micronova.before_commit"
+
+
+def before_commit(connection: Transaction, key: str, work: Callable[[], None]) -> None:
+    """Run `work` as the last part of the transaction; once for all calls with this key."""
+    connection.info.setdefault(_BEFORE, {})[key] = work
+
+
+def note_due(connection: Transaction) -> None:
+    """Note that operations are due: the conductor looks for them once this is committed."""
+    connection.info[_DUE] = True
+
+
 def _asks_again(error: BaseException) -> bool:
     if isinstance(error, sa.exc.IntegrityError):
         # Another conductor wrote the row between our read and our write: repeat.
@@ -94,6 +110,8 @@ class Store:
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
         self.recorders: tuple[Recorder, ...] = ()
+        self.wake: Callable[[], None] | None = None
+        """Looks for operations that are due."""
         self._writer = writer
         self._reader = reader
         self.follow: Callable[[Transaction, str], object] = lambda connection, timeline: None
@@ -149,13 +167,16 @@ class Store:
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()
-            connection.info.pop(_AFTER, None)  # from a transaction that was rolled back
+            for old in (_AFTER, _BEFORE, _DUE):  # of a transaction that was rolled back
+                connection.info.pop(old, None)
             change_events.watch(connection, bool(recorders))
             timeline = connection.info.get(primary.TIMELINE)
             if timeline is not None and timeline != self._timeline:
                 self.follow(connection, timeline)
                 after_commit(connection, lambda: self._follows(timeline))
             done = work(connection)
+            for _, last in sorted(connection.info.pop(_BEFORE, {}).items()):
+                last()
             for recorder in recorders:
                 _write(recorder, connection)
             # As late as possible: after a long wait, undo it if its caller has given up.
@@ -170,8 +191,11 @@ class Store:
                 raise
             deadlines.carried_out()
             afterwards = connection.info.pop(_AFTER, ())
+            due = connection.info.pop(_DUE, False)
         for each in afterwards:
             each()
+        if due and self.wake is not None:
+            self.wake()
         return done
 
     def _follows(self, timeline: str) -> None:

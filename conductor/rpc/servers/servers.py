@@ -111,6 +111,8 @@ class CreateServers(BuildRequest):
     """UUIDs that the servers get, one after the other: a repeated create is the same create."""
     fingerprint: str = ""
     """What a client asked for under its own key, in short; empty: it gave no key."""
+    member_of: str | None = None
+    """The scaling group that counts the servers; clients can't name one."""
 
     @property
     def volume_backed(self) -> bool:

@@ -93,6 +93,13 @@ class CreateAcceptance:
             return self._combining.do(asked, ctxt.project_id)
         return self._create([asked])[0]
 
+    def accept(
+        self, connection: Transaction, ctxt: RequestContext, request: CreateServers
+    ) -> Operation:
+        """Write one server with its operation, in a transaction that writes more."""
+        ((_, operations),) = self._accept(connection, [_Asked(ctxt, request)])
+        return operations[0]
+
     def _create(self, asked: Sequence[_Asked]) -> list[_Accepted]:
         tries = itertools.count()
 
@@ -383,6 +390,7 @@ def _record(
         "security_groups": list(request.security_groups),
         "held": False,
         "server_group_uuid": request.server_group,
+        "member_of": request.member_of,
         "disk_tag": request.disk_tag,
         "created_at": clock.utcnow(),
     }

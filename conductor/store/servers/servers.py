@@ -13,6 +13,7 @@ from common.errors import ServerNotFound
 from common.messages.guests import GuestOwner
 from common.resources.states import ResourceType, VmState
 from conductor.store import change_events
+from conductor.store.ledger import group_news
 from conductor.store.records import Server
 from db.records import fields
 from db.schema import hosts, operations, servers
@@ -157,11 +158,17 @@ def change(
     ``ctxt`` is the request that asks for it, where there is no operation to name it.
     """
     change_events.note(connection, [change_events.Changed(server, values, ctxt)])
+    if not _OF_CUSTODY.isdisjoint(values):
+        group_news.note(connection, [server])
     connection.execute(
         servers.update()
         .where(servers.c.id == server.id)
         .values({servers.c[key]: value for key, value in values.items()})
     )
+
+
+#: columns that say whether a group may do something with its member
+_OF_CUSTODY = frozenset({"held", "locked_by"})
 
 
 def created(connection: sa.Connection, uuids: Sequence[str]) -> list[Any]:

@@ -619,6 +619,121 @@ def upgrade() -> None:
     op.create_index("ix_refusals_project", "refusals", ["project_id", "id"])
     op.create_index("ix_refusals_request_id", "refusals", ["request_id"])
     op.create_table(
+        "scaling_bindings",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("group_id", sa.String(36), nullable=False),
+        sa.Column("policy_id", sa.String(36), nullable=False),
+        sa.Column("enabled", sa.Boolean, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_bindings"),
+        sa.UniqueConstraint(
+            "group_id", "policy_id", name="uq_scaling_bindings_group_id_policy_id"
+        ),
+    )
+    op.create_index("ix_scaling_bindings_policy_id", "scaling_bindings", ["policy_id"])
+    op.create_table(
+        "scaling_groups",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("user_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("profile_id", sa.String(36), nullable=False),
+        sa.Column("former_profile_id", sa.String(36), nullable=True),
+        sa.Column("desired", sa.Integer, nullable=False),
+        sa.Column("min_size", sa.Integer, nullable=False),
+        sa.Column("max_size", sa.Integer, nullable=False),
+        sa.Column("timeout_seconds", sa.Integer, nullable=False),
+        sa.Column("metadata", Json, nullable=False),
+        sa.Column("config", Json, nullable=False),
+        sa.Column("context", Json, nullable=False),
+        sa.Column("next_index", sa.Integer, nullable=False),
+        sa.Column("rolling", sa.Boolean, nullable=False),
+        sa.Column("paused", sa.Boolean, nullable=False),
+        sa.Column("deleting", sa.Boolean, nullable=False),
+        sa.Column("failures", sa.Integer, nullable=False),
+        sa.Column("refusals", sa.Integer, nullable=False),
+        sa.Column("not_before", UtcDateTime, nullable=True),
+        sa.Column("halted", sa.Text, nullable=True),
+        sa.Column("status", sa.String(16), nullable=False),
+        sa.Column("status_reason", sa.Text, nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_groups"),
+    )
+    op.create_index("ix_scaling_groups_profile_id", "scaling_groups", ["profile_id"])
+    op.create_index("ix_scaling_groups_project_id", "scaling_groups", ["project_id"])
+    op.create_table(
+        "scaling_members",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("group_id", sa.String(36), nullable=True),
+        sa.Column("member_index", sa.Integer, nullable=True),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("user_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("role", sa.String(255), nullable=True),
+        sa.Column("metadata", Json, nullable=False),
+        sa.Column("profile_id", sa.String(36), nullable=False),
+        sa.Column("server_uuid", sa.String(36), nullable=True),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("reason", sa.Text, nullable=False),
+        sa.Column("recoveries", sa.Integer, nullable=False),
+        sa.Column("ready_at", UtcDateTime, nullable=True),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_members"),
+        sa.UniqueConstraint(
+            "group_id", "member_index", name="uq_scaling_members_group_id_member_index"
+        ),
+        sa.UniqueConstraint("server_uuid", name="uq_scaling_members_server_uuid"),
+    )
+    op.create_index("ix_scaling_members_profile_id", "scaling_members", ["profile_id"])
+    op.create_index("ix_scaling_members_project_id", "scaling_members", ["project_id"])
+    op.create_table(
+        "scaling_policies",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("user_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("spec", Json, nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_policies"),
+    )
+    op.create_index("ix_scaling_policies_project_id", "scaling_policies", ["project_id"])
+    op.create_table(
+        "scaling_profiles",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("user_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("spec", Json, nullable=False),
+        sa.Column("request", Json, nullable=False),
+        sa.Column("metadata", Json, nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_profiles"),
+    )
+    op.create_index("ix_scaling_profiles_project_id", "scaling_profiles", ["project_id"])
+    op.create_table(
+        "scaling_receivers",
+        sa.Column("id", sa.String(36), nullable=False),
+        sa.Column("project_id", sa.String(255), nullable=False),
+        sa.Column("user_id", sa.String(255), nullable=False),
+        sa.Column("name", sa.String(255), nullable=False),
+        sa.Column("group_id", sa.String(36), nullable=False),
+        sa.Column("action", sa.String(32), nullable=False),
+        sa.Column("params", Json, nullable=False),
+        sa.Column("context", Json, nullable=False),
+        sa.Column("key_hash", sa.String(64), nullable=False),
+        sa.Column("sealed", sa.String(64), nullable=False),
+        sa.Column("window_at", UtcDateTime, nullable=True),
+        sa.Column("calls", sa.Integer, nullable=False),
+        sa.Column("created_at", UtcDateTime, nullable=False),
+        sa.Column("updated_at", UtcDateTime, nullable=True),
+        sa.PrimaryKeyConstraint("id", name="pk_scaling_receivers"),
+    )
+    op.create_index("ix_scaling_receivers_group_id", "scaling_receivers", ["group_id"])
+    op.create_index("ix_scaling_receivers_project_id", "scaling_receivers", ["project_id"])
+    op.create_table(
         "security_group_rules",
         sa.Column("id", sa.String(36), nullable=False),
         sa.Column("security_group_id", sa.String(36), nullable=False),
@@ -748,6 +863,7 @@ def upgrade() -> None:
         sa.Column("deleted_at", UtcDateTime, nullable=True),
         sa.Column("server_group_uuid", sa.String(36), nullable=True),
         sa.Column("disk_tag", sa.String(60), nullable=True),
+        sa.Column("member_of", sa.String(36), nullable=True),
         sa.PrimaryKeyConstraint("id", name="pk_servers"),
         sa.UniqueConstraint("uuid", name="uq_servers_uuid"),
         sqlite_autoincrement=True,

@@ -463,6 +463,7 @@ class Conductor:
             lambda: math.inf,
             self._start,
         )
+        self.store.wake = self.runner.wake
         flows |= all_flows(self.cloud)
         self.store.follow = self.cloud.guard.follow
         self.filters = Filters(self.cloud)

@@ -1,0 +1,1 @@
+"""Scaling groups: an operation keeps the number of their servers, whatever happens to them."""

@@ -1,0 +1,514 @@
+"""What follows for a group from what is seen of its members. Pure.
+
+A round changes members only in their rows (``state``, ``profile_id``); what it begins on servers
+is named, and begun after it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import enum
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from common import failures
+from common.resources.groups import (
+    FAILURES_MOST,
+    REPAIRS_MOST,
+    Deletion,
+    First,
+    Health,
+    MemberState,
+    Options,
+    Repair,
+    Status,
+)
+from common.resources.states import VmState
+from conductor.store.groups.groups import Group, Member
+
+#: what can be started, or goes on by itself
+_AT_REST = frozenset({VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
+_WORKS = frozenset({VmState.ACTIVE, VmState.RESIZED, VmState.RESCUED})
+#: the longest time until a group with something open is looked at again, whatever happens
+LATEST_SECONDS = 600.0
+
+
+class Condition(enum.StrEnum):
+    """What a member's server is to its group."""
+
+    NONE = "none"  #: it has none, or none any more
+    BUILDING = "building"
+    FAILED = "failed"  #: its creation has
+    WELL = "well"
+    BUSY = "busy"  #: something is done to it, or it was put away by its user
+    SICK = "sick"
+
+
+def condition(member: Member) -> Condition:
+    """Return what a member's server is."""
+    if member.server_uuid is None or member.vm_state is None or member.deleted_at is not None:
+        return Condition.NONE
+    if member.vm_state == VmState.BUILDING:
+        return Condition.BUILDING
+    if member.vm_state in _WORKS and member.task_state is None:
+        return Condition.WELL
+    if member.locked_by is not None or member.held:
+        # Whoever locks a server doesn't want it to be touched.
+        return Condition.BUSY
+    if member.vm_state == VmState.ERROR:
+        return Condition.SICK if member.launched_at is not None else Condition.FAILED
+    at_rest = member.vm_state in _AT_REST and member.task_state is None
+    return Condition.SICK if at_rest else Condition.BUSY
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A group with what it is asked."""
+
+    group: Group
+    members: Sequence[Member]
+    options: Options
+    deletion: Deletion
+    health: Health
+    now: datetime.datetime
+    recover: bool = False
+    """Whether somebody asked that members be repaired: even all at once."""
+    unanswered: frozenset[str] = frozenset()
+    """Servers whose guests do not answer, though they run."""
+
+
+@dataclass
+class Round:
+    """What is done now."""
+
+    changed: dict[str, dict[str, object]] = field(default_factory=dict)
+    """Member → columns that change."""
+    removed: list[str] = field(default_factory=list)
+    """Members that are gone with their servers."""
+    out: list[Member] = field(default_factory=list)
+    """Members that leave the group with their servers."""
+    added: int = 0
+    """New members."""
+    group: dict[str, object] = field(default_factory=dict)
+    """Columns of the group that change."""
+    creates: list[str] = field(default_factory=list)
+    """Members that get a server; new ones do so in the round that follows."""
+    deletes: list[str] = field(default_factory=list)
+    """Servers that are deleted."""
+    repairs: list[tuple[Member, Repair]] = field(default_factory=list)
+    over: bool = False
+    """Whether the group is as desired, or nothing more can be done for it."""
+    failed: str = ""
+    """Why nothing more can be done."""
+    waits_for: str = ""
+    seconds: float = LATEST_SECONDS
+    """When it is looked at again, if nothing happens before."""
+
+
+def after(facts: Facts) -> Round:
+    """Return what is done after a look."""
+    made = _Deciding(facts)
+    made.decide()
+    return made.round
+
+
+class _Deciding:
+    """One look at a group, step by step; members are replaced by what they become."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts, self.round = facts, Round()
+        self.group, self.options = facts.group, facts.options
+        self.members = {one.id: one for one in facts.members}
+        self.seen = {one.id: self._condition(one) for one in facts.members}
+
+    def _condition(self, member: Member) -> Condition:
+        found = condition(member)
+        if found == Condition.WELL and member.server_uuid in self.facts.unanswered:
+            return Condition.SICK
+        return found
+
+    def decide(self) -> None:
+        """Fill the round."""
+        self._forget_gone()
+        self._count_results()
+        if self.group.deleting:
+            self._mark(self._kept(), MemberState.LEAVING)
+        else:
+            self._fit_size()
+            self._tend()
+            self._roll()
+            self._create()
+        self._delete()
+        self._end()
+
+    # --- what is known of members
+
+    def _kept(self) -> list[Member]:
+        """Return the members that are to stay, by their indexes."""
+        return [one for one in self.members.values() if one.state != MemberState.LEAVING]
+
+    def _is(self, *wanted: Condition) -> list[Member]:
+        return [one for one in self._kept() if self.seen[one.id] in wanted]
+
+    def _is_ready(self, member: Member) -> bool:
+        """Return whether a member works, and has worked for long enough."""
+        if member.state != MemberState.KEPT or self.seen[member.id] != Condition.WELL:
+            return False
+        if member.ready_at is None:
+            return False
+        return self._ready_in(member) <= 0
+
+    def _ready_in(self, member: Member) -> float:
+        """Return the seconds until a member that works counts."""
+        if member.ready_at is None:
+            return float(self.options.min_ready_seconds)
+        since = (self.facts.now - member.ready_at).total_seconds()
+        return self.options.min_ready_seconds - since
+
+    def _vms(self) -> int:
+        """Return how many servers there are, those that are being deleted included."""
+        return sum(found != Condition.NONE for found in self.seen.values())
+
+    def _is_outdated(self, member: Member) -> bool:
+        return self.group.rolling and member.profile_id != self.group.profile_id
+
+    def _change(self, member: Member, **values: object) -> Member:
+        self.round.changed.setdefault(member.id, {}).update(values)
+        changed = dataclasses.replace(member, **values)  # type: ignore[arg-type]
+        self.members[member.id] = changed
+        return changed
+
+    def _mark(self, members: Iterable[Member], state: MemberState, reason: str = "") -> None:
+        for one in members:
+            if self.seen[one.id] == Condition.NONE:
+                # Without a server it is gone, or gets a new one, at once.
+                if state == MemberState.LEAVING:
+                    self._drop(one)
+            elif one.state != state:
+                self._change(one, state=state, reason=reason or one.reason, ready_at=None)
+
+    def _set(self, **values: object) -> None:
+        """Change columns of the group."""
+        values = {
+            name: value for name, value in values.items() if getattr(self.group, name) != value
+        }
+        self.round.group.update(values)
+        self.group = dataclasses.replace(self.group, **values)  # type: ignore[arg-type]
+
+    # --- what has happened
+
+    def _forget_gone(self) -> None:
+        """Remove members that left and are gone; have those that lost their servers replaced."""
+        for one in list(self.members.values()):
+            if self.seen[one.id] != Condition.NONE:
+                continue
+            deleted = one.server_uuid is not None
+            if deleted and one.state == MemberState.KEPT and self.options.shrink:
+                self._shrink(one)
+            elif one.state == MemberState.LEAVING:
+                self._drop(one)
+            elif deleted:
+                why = one.reason or "Its server was deleted."
+                values = {"server_uuid": None, "ready_at": None, "reason": why}
+                self._change(one, state=MemberState.KEPT, **values)
+
+    def _shrink(self, member: Member) -> None:
+        """Take a member that its user deleted for one less that is desired."""
+        self._set(desired=max(self.group.desired - 1, self.group.min_size))
+        self._drop(member)
+
+    def _drop(self, member: Member) -> None:
+        self.round.removed.append(member.id)
+        del self.members[member.id]
+
+    def _count_results(self) -> None:
+        """Count creations that failed or succeeded since the last look."""
+        for one in self._is(Condition.FAILED):
+            if one.state == MemberState.KEPT:
+                self._fail(one.reason or "its creation failed")
+                self._mark([one], MemberState.REPLACED)
+        for one in self._is(Condition.SICK):
+            if one.ready_at is not None and self._ready_in(one) > 0:
+                self._fail(f"{one.name} did not remain well for long enough")
+                self._mark([one], MemberState.REPLACED)
+        for one in self._is(Condition.WELL):
+            if one.ready_at is None and one.state == MemberState.KEPT:
+                self._change(one, ready_at=self.facts.now, reason="")
+                if one.profile_id == self.group.profile_id:
+                    self._set(failures=0, refusals=0, not_before=None, halted=None)
+            elif one.recoveries and self._is_ready(one):
+                self._change(one, recoveries=0)
+
+    def _fail(self, why: str) -> None:
+        values = failed(self.group.failures, why, self.facts.now)
+        self._set(**values)
+
+    # --- its size
+
+    def _fit_size(self) -> None:
+        kept = self._kept()
+        surge = self._surge()
+        missing = self.group.desired - len(kept)
+        if missing > 0:
+            self.round.added = max(self.round.added, missing)
+        elif -missing > surge:
+            gone = self._first(kept)[: -missing - surge]
+            if self.facts.deletion.destroy:
+                self._mark(gone, MemberState.LEAVING, "The group shrinks.")
+            else:
+                self._take_out(gone)
+
+    def _take_out(self, members: Iterable[Member]) -> None:
+        for one in members:
+            self.round.out.append(one)
+            del self.members[one.id]
+
+    def _surge(self) -> int:
+        """Return by how many members the group may exceed its size now."""
+        outdated = sum(map(self._is_outdated, self._kept()))
+        return min(self.options.max_surge, outdated)
+
+    def _first(self, members: Sequence[Member]) -> list[Member]:
+        """Return members in the order in which they leave: the sick, the crowded, then by age."""
+        hosts = collections.Counter(one.host for one in members if one.host)
+        zones = collections.Counter(one.availability_zone for one in members if one.host)
+        shuffled = random.Random(self.group.id)  # noqa: S311 - the same after a crash
+        age = {one.id: (one.server_created_at or one.created_at).timestamp() for one in members}
+        first = self.facts.deletion.first
+
+        def rank(one: Member) -> tuple[object, ...]:
+            works = self.seen[one.id] in (Condition.WELL, Condition.BUSY)
+            outdated = one.profile_id != self.group.profile_id
+            by = {
+                First.OLDEST: age[one.id],
+                First.YOUNGEST: -age[one.id],
+                First.OLDEST_PROFILE: age[one.id],
+                First.RANDOM: shuffled.random(),
+            }[first]
+            old = not outdated if first == First.OLDEST_PROFILE else False
+            crowd = (-zones[one.availability_zone], -hosts[one.host])
+            return (works, old, *crowd, by, one.member_index)
+
+        left = sorted(members, key=lambda one: one.member_index or 0)
+        found: list[Member] = []
+        while left:
+            found.append(min(left, key=rank))
+            left.remove(found[-1])
+            hosts[found[-1].host] -= 1
+            zones[found[-1].availability_zone] -= 1
+        return found
+
+    # --- members that are not well
+
+    def _tend(self) -> None:
+        sick = [one for one in self._is(Condition.SICK) if one.state == MemberState.KEPT]
+        launched = self._is(Condition.SICK, Condition.WELL, Condition.BUSY)
+        if len(sick) > 1 and len(sick) == len(launched) and not self.facts.recover:
+            self.round.waits_for = (
+                f"All of its {len(sick)} members are not well at once: a network or a storage may "
+                "be away, and none is repaired. Repair them by `openstack cluster recover`."
+            )
+            return
+        room = self.options.at_once - len(self._is(Condition.BUILDING))
+        for one in sick:
+            if self._within_grace(one):
+                continue
+            repair = self._repair_of(one)
+            if repair != Repair.RECREATE:
+                self._change(one, recoveries=one.recoveries + 1, ready_at=None)
+                self.round.repairs.append((one, repair))
+            elif room > 0:
+                room -= 1
+                self._mark([one], MemberState.REPLACED, f"Its server was {_what(one)}.")
+
+    def _within_grace(self, member: Member) -> bool:
+        grace, launched = self.facts.health.grace_seconds, member.launched_at
+        if launched is None or not grace or member.vm_state == VmState.ERROR:
+            return False
+        return (self.facts.now - launched).total_seconds() < grace
+
+    def _repair_of(self, member: Member) -> Repair:
+        """Return what is tried next: what can be started is started first."""
+        ways = [*self.facts.health.repairs]
+        if member.vm_state in _AT_REST and ways[0] == Repair.RECREATE:
+            ways.insert(0, Repair.REBOOT)
+        tried = member.recoveries // REPAIRS_MOST
+        return ways[tried] if tried < len(ways) else Repair.RECREATE
+
+    # --- a rolling update
+
+    def _roll(self) -> None:
+        outdated = [one for one in self._kept() if self._is_outdated(one)]
+        if not outdated:
+            if self._rolled():
+                self._set(rolling=False, paused=False)
+            return
+        if self.group.halted is not None and self._roll_back():
+            return
+        if self.group.paused or self.group.halted is not None:
+            return
+        # Those that don't work are missed by nobody.
+        idle = [one for one in outdated if self.seen[one.id] in _MISSED_BY_NOBODY]
+        self._retire(idle)
+        ready = sum(map(self._is_ready, self._kept()))
+        spare = ready - (self.group.desired - self.options.max_unavailable)
+        working = [one for one in self._first(outdated) if one not in idle]
+        self._retire(working[: max(0, spare)])
+        left = sum(self._is_outdated(one) for one in self._kept())
+        wanted = self.group.desired + min(self.options.max_surge, left)
+        self.round.added = max(self.round.added, wanted - len(self._kept()))
+
+    def _rolled(self) -> bool:
+        """Return whether the new members all work: the update is done."""
+        return self.group.rolling and all(map(self._is_ready, self._kept()))
+
+    def _retire(self, members: Iterable[Member]) -> None:
+        """Have outdated members replaced: in their places if the group may not grow."""
+        for one in list(members):
+            if self.options.max_surge:
+                self._mark([one], MemberState.LEAVING, "Another profile.")
+            else:
+                self._mark([one], MemberState.REPLACED, "Another profile.")
+                self._change(self.members[one.id], profile_id=self.group.profile_id)
+
+    def _roll_back(self) -> bool:
+        """Have the former profile again, as new members do not work; return whether."""
+        former = self.group.former_profile_id
+        if not self.options.roll_back or former is None:
+            return False
+        self._set(
+            profile_id=former,
+            former_profile_id=None,
+            failures=0,
+            halted=None,
+            not_before=None,
+            status_reason=f"Rolled back: {self.group.halted}",
+        )
+        self._fit_size()
+        self._roll()
+        return True
+
+    # --- creations and deletions
+
+    def _create(self) -> None:
+        wanted = [one for one in self._kept() if self.seen[one.id] == Condition.NONE]
+        if not wanted:
+            return
+        if self.group.halted is not None:
+            return
+        wait = self._wait_seconds()
+        if wait > 0:
+            self.round.seconds = min(self.round.seconds, wait)
+            return
+        self.round.creates = [one.id for one in wanted[: max(0, self.room())]]
+
+    def room(self) -> int:
+        """Return how many servers may be created now; below 0: none."""
+        if self.group.deleting or self.group.halted is not None or self._wait_seconds() > 0:
+            return 0
+        building = len(self._is(Condition.BUILDING))
+        surge = self.options.max_surge if self.group.rolling else 0
+        # One after the other once one failed: a bad image fails five times and no more.
+        at_once = 1 if self.group.failures else self.options.at_once
+        return min(at_once - building, self.group.desired + surge - self._vms())
+
+    def _wait_seconds(self) -> float:
+        until = self.group.not_before
+        return 0.0 if until is None else (until - self.facts.now).total_seconds()
+
+    def _delete(self) -> None:
+        """Name the servers that are to be gone and whose deletion has not begun."""
+        for one in self.members.values():
+            there = self.seen[one.id] != Condition.NONE and one.task_state != "deleting"
+            # The end of a lock is seen.
+            free = one.locked_by is None and not one.held
+            if one.state != MemberState.KEPT and there and free:
+                self.round.deletes.append(str(one.server_uuid))
+
+    # --- how it goes on
+
+    def _end(self) -> None:
+        made = self.round
+        busy = bool(made.added or made.creates or made.repairs)
+        leaving = [one for one in self.members.values() if one.state != MemberState.KEPT]
+        if self.group.deleting:
+            made.over = not self.members
+        elif not (busy or leaving or self._is(Condition.BUILDING)):
+            self._rest()
+        self._status()
+
+    def _rest(self) -> None:
+        """Say how it goes on where nothing is done now."""
+        made, missing = self.round, self._is(Condition.NONE)
+        unsettled = [one for one in self._is(Condition.WELL) if not self._is_ready(one)]
+        outdated = [one for one in self._kept() if self._is_outdated(one)]
+        if self.group.halted is not None and missing:
+            made.over, made.failed = True, self.group.halted
+        elif made.waits_for:
+            made.over, made.failed = True, made.waits_for
+        elif self.group.paused and outdated and not missing:
+            made.over = True
+            self._set(status_reason=f"Paused: {len(outdated)} members are of another profile.")
+        elif unsettled:
+            soonest = min(self._ready_in(one) for one in unsettled)
+            made.seconds = min(made.seconds, max(0.1, soonest))
+        elif not missing and not outdated and not self._is(Condition.SICK):
+            # Others may work on some of them; the group is as large as desired.
+            made.over = True
+
+    def _status(self) -> None:
+        """Set what a group at rest shows."""
+        if not self.round.over:
+            return
+        working = len(self._is(Condition.WELL))
+        if working < self.group.min_size or (not working and self.group.desired):
+            status = Status.ERROR
+        else:
+            status = Status.WARNING if working < self.group.desired else Status.ACTIVE
+        reason = self.round.failed or f"{working} of {self.group.desired} members work."
+        if self.group.status_reason.startswith(_LASTING) and not self.round.failed:
+            reason = self.group.status_reason
+        self._set(status=status, status_reason=reason)
+
+
+#: reasons that a group at rest goes on to show
+_LASTING = ("Rolled back", "Paused")
+_MISSED_BY_NOBODY = (Condition.NONE, Condition.FAILED, Condition.SICK)
+
+
+def _what(member: Member) -> str:
+    return "in ERROR" if member.vm_state == VmState.ERROR else "not well"
+
+
+def may_create(facts: Facts) -> bool:
+    """Return whether one more server may be created now; looked at again where it begins."""
+    return _Deciding(facts).room() > 0
+
+
+def zone(zones: Sequence[str], members: Sequence[Member]) -> str | None:
+    """Return the zone that has the fewest of these members; the first of those; None: no zones."""
+    counts = collections.Counter(
+        one.pinned_zone for one in members if condition(one) != Condition.NONE
+    )
+    return min(zones, key=lambda one: (counts[one], zones.index(one)), default=None)
+
+
+def failed(count: int, why: str, now: datetime.datetime) -> dict[str, object]:
+    """Return the columns of a group after one more creation that failed."""
+    count += 1
+    pause = datetime.timedelta(seconds=failures.backoff_seconds(count))
+    values: dict[str, object] = {"failures": count, "not_before": now + pause}
+    values["status_reason"] = f"{count} creations in a row failed; the last one: {why}"
+    if count >= FAILURES_MOST:
+        values["halted"] = f"{count} creations in a row failed, so none is tried: {why}"
+    return values
+
+
+def refused(count: int, why: str, now: datetime.datetime) -> dict[str, object]:
+    """Return the columns of a group after a creation that the quota doesn't allow."""
+    pause = datetime.timedelta(seconds=failures.backoff_seconds(count + 1))
+    reason = f"It waits for quota: {why}"
+    return {"refusals": count + 1, "not_before": now + pause, "status_reason": reason}

@@ -1,0 +1,308 @@
+"""Keeps the number of a group's members: looks, writes what follows, then begins it.
+
+One transaction looks at the group, with its open operations and its row locked, and writes into
+its members' rows what is to become of them. What is begun on servers has transactions of its own,
+each of which looks again: a conductor that dies between them leaves rows that say what is missing.
+No thread waits for a server: what happens to one makes the group's operation due.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from common import clock, ids
+from common.context import RequestContext
+from common.errors import (
+    Conflict,
+    MicronovaError,
+    NotFound,
+    QuotaExceeded,
+    StaleTransition,
+    Unavailable,
+)
+from common.log import logger
+from common.resources import groups, hints
+from common.resources.groups import DELETION_TYPE, HEALTH_TYPE, GroupAction, MemberState, Repair
+from common.resources.states import OperationState
+from conductor.cloud import Cloud
+from conductor.engine.stages import Stage, Table, Work
+from conductor.rpc.servers.servers import CreateServers, RebuildServer
+from conductor.servers.accept import Accept
+from conductor.servers.create.begin_create import CreateAcceptance
+from conductor.servers.disks.begin_rebuild import RebuildAcceptance
+from conductor.servers.groups import decide
+from conductor.servers.groups.decide import Condition, Facts, Round
+from conductor.store.groups import groups as store
+from conductor.store.groups.groups import Group, Look, Member
+from conductor.store.ledger import group_news, leases
+from conductor.store.ledger import operations as ledger
+from conductor.store.records import Operation
+from conductor.store.servers import servers
+from conductor.store.transactions import Transaction
+
+LOG = logger(__name__)
+
+
+def load(_: Transaction, operation: Operation) -> Work:
+    """Return the operation alone: the group's rows have all that is needed."""
+    return Work(operation)
+
+
+@dataclass(frozen=True)
+class _Begins:
+    """What a round begins on servers."""
+
+    look: Look
+    round: Round
+
+
+class GroupFlow:
+    """The flow of all operations about groups."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        self._cloud = cloud
+        self._creates = CreateAcceptance(cloud)
+        self._accept = Accept(cloud)
+        self._rebuilds = RebuildAcceptance(cloud)
+
+    def table(self) -> Table[Work]:
+        """Return the one stage: it looks, begins what may begin, and looks again later."""
+        stage = Stage("keep_count", self._go, final=True)
+        return Table((stage,), on_superseded=None, owns=False, load=load)
+
+    def _go(self, task: Work) -> None:
+        found = self._cloud.store.run(lambda c: self._look(c, task))
+        if found is None:
+            return
+        ctxt = task.operation.ctxt
+        for uuid in found.round.deletes:
+            self._begin(lambda uuid=uuid: self._accept.act(ctxt, uuid, "delete"))
+        for member, repair in found.round.repairs:
+            self._begin(lambda one=member, how=repair: self._repair(ctxt, one, how))
+        for member_id in found.round.creates:
+            if not self._create(task, member_id):
+                break
+        if found.round.added or found.round.changed or found.round.creates:
+            self._cloud.wake()
+
+    def _begin(self, begin: Callable[[], Operation | None]) -> None:
+        """Begin something on a server; what is refused now is seen by the next look."""
+        try:
+            operation = begin()
+        except (Conflict, NotFound) as error:
+            LOG.info("A member is left as it is for now: %s", error.message)
+            return
+        if operation is not None:
+            self._cloud.start(operation)
+
+    # --- a look
+
+    def _look(self, connection: Transaction, task: Work) -> _Begins | None:
+        number, group_id = task.operation.id, task.operation.resource_id
+        opened = store.open_operations(connection, group_id)
+        mine = next((one for one in opened if one.id == number), None)
+        if mine is None or mine.lease_owner != self._cloud.name:
+            raise StaleTransition(operation_id=number)
+        look = store.look(connection, group_id)
+        if look is None:
+            store.close_all(connection, opened, OperationState.DONE, "The group is deleted.")
+            return None
+        look = dataclasses.replace(
+            look, members=[self._with_reason(connection, one) for one in look.members]
+        )
+        made = decide.after(facts(look, opened))
+        self._write(connection, look, made)
+        if made.over:
+            self._end(connection, look, made, opened)
+            return None
+        self._go_on(connection, task, made, opened)
+        return _Begins(look, made)
+
+    @staticmethod
+    def _with_reason(connection: Transaction, member: Member) -> Member:
+        """Return a member, with the reason of a creation that has failed."""
+        failed = decide.condition(member) == Condition.FAILED
+        if not failed or member.state != MemberState.KEPT:
+            return member
+        why = store.last_words(connection, str(member.server_uuid))
+        return dataclasses.replace(member, reason=why)
+
+    @staticmethod
+    def _write(connection: Transaction, look: Look, made: Round) -> None:
+        now, group = clock.utcnow(), look.group
+        for member_id, values in made.changed.items():
+            if member_id not in made.removed:
+                store.change_member(connection, member_id, updated_at=now, **values)
+        store.remove(connection, made.removed)
+        store.take_out(connection, made.out)
+        columns = dict(made.group)
+        if made.added:
+            first = group.next_index
+            profile = str(columns.get("profile_id", group.profile_id))
+            store.add(
+                connection,
+                [new_member(group, index, profile) for index in range(first, first + made.added)],
+            )
+            columns["next_index"] = first + made.added
+        if columns:
+            store.change(connection, group.id, updated_at=now, **columns)
+
+    def _end(
+        self, connection: Transaction, look: Look, made: Round, opened: list[Operation]
+    ) -> None:
+        if look.group.deleting:
+            store.delete(connection, look.group.id)
+            store.close_all(connection, opened, OperationState.DONE, "The group is deleted.")
+            return
+        state = OperationState.FAILED if made.failed else OperationState.DONE
+        reason = made.failed or str(made.group.get("status_reason", look.group.status_reason))
+        store.close_all(connection, opened, state, reason)
+        LOG.info("Group %s: %s", look.group.id, reason)
+
+    def _go_on(
+        self, connection: Transaction, task: Work, made: Round, opened: list[Operation]
+    ) -> None:
+        """Give the lease back: what happens to members makes the operation due."""
+        group_id = task.operation.resource_id
+        active = bool(made.added or made.changed or made.creates or made.deletes)
+        number = task.operation.id
+        if active:
+            seconds = datetime.timedelta(seconds=self._timeout(task.operation))
+            ledger.save(connection, number, deadline=clock.utcnow() + seconds)
+        elif task.late:
+            reason = "It was not as desired in time; it is looked after further."
+            store.close_all(connection, opened, OperationState.FAILED, reason)
+            group_news.begin(connection, group_id, made.seconds)
+            return
+        # What it begins now it looks at again soon, in case this conductor dies before.
+        begins = bool(made.creates or made.deletes or made.repairs)
+        soon = float(self._cloud.conf.conductor.scan_seconds)
+        seconds_left = 0.0 if made.added or made.changed else made.seconds
+        leases.postpone(connection, number, min(made.seconds, soon) if begins else seconds_left)
+
+    @staticmethod
+    def _timeout(operation: Operation) -> float:
+        deadline = operation.deadline or operation.started_at
+        return (deadline - operation.started_at).total_seconds()
+
+    # --- what is begun
+
+    def _repair(self, ctxt: RequestContext, member: Member, repair: Repair) -> Operation | None:
+        uuid = str(member.server_uuid)
+        if repair == Repair.REBUILD:
+            request = RebuildServer(str(self._image_of(uuid)), self._properties_of(uuid))
+            return self._rebuilds.rebuild(ctxt, uuid, request)
+        return self._accept.act(ctxt, uuid, _STARTS.get(str(member.vm_state), "reboot-hard"))
+
+    def _image_of(self, server_uuid: str) -> str | None:
+        with self._cloud.store.read() as connection:
+            return servers.get(connection, server_uuid).image_id
+
+    def _properties_of(self, server_uuid: str) -> Mapping[str, str]:
+        with self._cloud.store.read() as connection:
+            return servers.get(connection, server_uuid).image_properties
+
+    def _create(self, task: Work, member_id: str) -> bool:
+        """Create a member's server, unless it has one; return whether others may follow."""
+        try:
+            operation = self._cloud.store.run(lambda c: self._create_in(c, task, member_id))
+        except (StaleTransition, Unavailable):
+            raise
+        except MicronovaError as error:
+            self._note_refused(task, error)
+            return False
+        if operation is not None:
+            self._cloud.start(operation)
+        return True
+
+    def _create_in(self, connection: Transaction, task: Work, member_id: str) -> Operation | None:
+        look = store.look(connection, task.operation.resource_id)
+        member = next((one for one in look.members if one.id == member_id), None) if look else None
+        if look is None or member is None or member.server_uuid is not None:
+            return None
+        if member.state != MemberState.KEPT or not decide.may_create(facts(look)):
+            return None
+        request = self._request(connection, look, member)
+        operation = self._creates.accept(connection, task.operation.ctxt, request)
+        now = clock.utcnow()
+        values = {"server_uuid": operation.server_uuid, "profile_id": look.group.profile_id}
+        store.change_member(connection, member.id, updated_at=now, ready_at=None, **values)
+        return operation
+
+    def _request(self, connection: Transaction, look: Look, member: Member) -> CreateServers:
+        """Return the create of a member's server, as its group's profile says."""
+        group = look.group
+        request = store.profile_of(connection, group.profile_id)
+        if request is None:
+            raise NotFound(f"The profile '{group.profile_id}' is deleted.")
+        options = groups.options(group.config)
+        zone = decide.zone(options.zones, look.members) or request.availability_zone
+        asked = dict(request.scheduler_hints)
+        if options.wait_seconds:
+            asked[hints.WAIT] = str(options.wait_seconds)
+        named = {"cluster_id": group.id, "cluster_node_id": member.id}
+        return dataclasses.replace(
+            request,
+            name=member.name,
+            metadata={**request.metadata, **named},
+            availability_zone=zone,
+            scheduler_hints=asked,
+            member_of=group.id,
+        )
+
+    def _note_refused(self, task: Work, error: MicronovaError) -> None:
+        group_id = task.operation.resource_id
+
+        def work(connection: Transaction) -> None:
+            store.open_operations(connection, group_id)
+            look = store.look(connection, group_id)
+            if look is None:
+                return
+            group, now = look.group, clock.utcnow()
+            if isinstance(error, QuotaExceeded):
+                values = decide.refused(group.refusals, error.message, now)
+            else:
+                values = decide.failed(group.failures, error.message, now)
+            store.change(connection, group_id, updated_at=now, **values)
+            group_news.wake(connection, group_id)
+
+        LOG.info("Group %s: a creation is refused: %s", group_id, error.message)
+        self._cloud.store.run(work)
+
+
+_STARTS: Mapping[str, str] = {
+    "stopped": "start",
+    "paused": "unpause",
+    "suspended": "resume",
+}
+
+
+def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
+    """Return what a round is decided by."""
+    by_type = {str(one["type"]): one for one in look.policies}
+    return Facts(
+        look.group,
+        look.members,
+        groups.options(look.group.config),
+        groups.deletion(by_type.get(DELETION_TYPE)),
+        groups.health(by_type.get(HEALTH_TYPE)),
+        clock.utcnow(),
+        recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
+    )
+
+
+def new_member(group: Group, index: int, profile_id: str) -> dict[str, Any]:
+    """Return the row of a member without a server."""
+    return {
+        "id": ids.new_uuid(),
+        "group_id": group.id,
+        "member_index": index,
+        "project_id": group.project_id,
+        "user_id": group.user_id,
+        "name": f"{group.name}-{index}"[-255:],
+        "profile_id": profile_id,
+    }

@@ -1,0 +1,1 @@
+"""The write side of scaling groups."""

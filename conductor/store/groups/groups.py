@@ -1,0 +1,226 @@
+"""Rows of scaling groups and of their members.
+
+Who changes a group locks first its open operations, then its row. What happens to a member only
+makes the group's operation due (``wake``), so that no server's row is locked after its group's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import clock, codec
+from common.errors import NotFound
+from common.resources.groups import GroupAction, MemberState
+from common.resources.states import OPEN_STATES, OperationState, ResourceType
+from conductor.rpc.servers.servers import CreateServers
+from conductor.store.ledger import operations as ledger
+from conductor.store.records import Operation
+from db.reads.groups import groups as reads
+from db.reads.groups.groups import GROUPS, MEMBERS, Binding, Group, Member
+from db.resources import about
+from db.schema import (
+    operations,
+    scaling_bindings,
+    scaling_groups,
+    scaling_members,
+    scaling_profiles,
+    scaling_receivers,
+    servers,
+)
+
+_G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
+
+
+# --- operations about groups
+
+
+def open_operations(connection: sa.Connection, group_id: str) -> list[Operation]:
+    """Return a group's open operations, oldest first; locked until the transaction ends."""
+    query = (
+        sa.select(*ledger.FIELDS)
+        .where(about(ResourceType.GROUP, group_id), _T.state.in_(OPEN_STATES))
+        .order_by(_T.id)
+        .with_for_update()
+    )
+    return [ledger.from_row(row._mapping) for row in connection.execute(query)]
+
+
+# --- groups
+
+
+def locked(connection: sa.Connection, group_id: str, project_id: str | None) -> Group:
+    """Return a group that nobody else changes until the transaction ends. Raises NotFound."""
+    query = sa.select(_G.id).where(_G.id == group_id).with_for_update()
+    connection.execute(query)
+    found = GROUPS.get(connection, group_id, project_id)
+    if found is None:
+        raise NotFound(f"The cluster '{group_id}' could not be found.")
+    return found
+
+
+def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    """Insert a group that nothing has happened to."""
+    connection.execute(
+        scaling_groups.insert().values(
+            next_index=1,
+            rolling=False,
+            paused=False,
+            deleting=False,
+            failures=0,
+            refusals=0,
+            created_at=clock.utcnow(),
+            **values,
+        )
+    )
+
+
+def change(connection: sa.Connection, group_id: str, **values: Any) -> None:
+    """Change columns of a group."""
+    connection.execute(scaling_groups.update().where(_G.id == group_id).values(**values))
+
+
+def delete(connection: sa.Connection, group_id: str) -> None:
+    """Delete a group with its webhooks; it has no members any more."""
+    for table in (scaling_receivers, scaling_bindings):
+        connection.execute(table.delete().where(table.c.group_id == group_id))
+    connection.execute(scaling_groups.delete().where(_G.id == group_id))
+
+
+def profile_of(connection: sa.Connection, profile_id: str) -> CreateServers | None:
+    """Return the create of one server of a profile; None: it is deleted."""
+    columns = scaling_profiles.c
+    query = sa.select(columns.request).where(columns.id == profile_id)
+    row = connection.execute(query).first()
+    return None if row is None else codec.load(CreateServers, row.request)
+
+
+@dataclass(frozen=True)
+class Look:
+    """A group as it is now."""
+
+    group: Group
+    members: Sequence[Member]
+    policies: Sequence[Mapping[str, Any]]
+    """The specs of those that are enabled."""
+
+
+def look(connection: sa.Connection, group_id: str) -> Look | None:
+    """Return a group with its members, locked; None: it is deleted. Four queries."""
+    try:
+        group = locked(connection, group_id, None)
+    except NotFound:
+        return None
+    found = reads.members(connection, group_id)
+    return Look(group, found, [one.spec for one in bound(connection, group_id) if one.enabled])
+
+
+def bound(connection: sa.Connection, group_id: str) -> list[Binding]:
+    """Return the policies that a group has."""
+    return reads.bindings(connection, group_id)
+
+
+def count(connection: sa.Connection, project_id: str) -> int:
+    """Return how many groups a project has."""
+    query = sa.select(sa.func.count()).where(_G.project_id == project_id)
+    return int(connection.execute(query).scalar_one())
+
+
+# --- members
+
+
+def member(connection: sa.Connection, member_id: str, project_id: str | None) -> Member:
+    """Return a member. Raises NotFound."""
+    found = MEMBERS.get(connection, member_id, project_id)
+    if found is None:
+        raise NotFound(f"The node '{member_id}' could not be found.")
+    return found
+
+
+def let_go(connection: sa.Connection, members: Sequence[Member]) -> None:
+    """Delete members whose servers stay, as those of nobody's group."""
+    uuids = [one.server_uuid for one in members]
+    connection.execute(servers.update().where(servers.c.uuid.in_(uuids)).values(member_of=None))
+    remove(connection, [one.id for one in members])
+
+
+def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert members."""
+    now = clock.utcnow()
+    empty = {
+        **{"role": None, "meta": {}, "state": MemberState.KEPT, "reason": "", "recoveries": 0},
+        **{"server_uuid": None, "created_at": now, "group_id": None, "member_index": None},
+    }
+    if rows:
+        connection.execute(scaling_members.insert(), [{**empty, **row} for row in rows])
+
+
+def change_member(connection: sa.Connection, member_id: str, **values: Any) -> None:
+    """Change columns of a member."""
+    connection.execute(scaling_members.update().where(_M.id == member_id).values(**values))
+
+
+def remove(connection: sa.Connection, member_ids: Sequence[str]) -> None:
+    """Delete members whose servers are gone."""
+    if member_ids:
+        connection.execute(scaling_members.delete().where(_M.id.in_(member_ids)))
+
+
+def take_out(connection: sa.Connection, members: Sequence[Member]) -> None:
+    """Have members, with their servers, belong to no group; those without servers are deleted."""
+    uuids = [one.server_uuid for one in members if one.server_uuid and not one.deleted_at]
+    with_server = [one.id for one in members if one.server_uuid in uuids]
+    remove(connection, [one.id for one in members if one.id not in with_server])
+    connection.execute(servers.update().where(servers.c.uuid.in_(uuids)).values(member_of=None))
+    connection.execute(
+        scaling_members.update()
+        .where(_M.id.in_(with_server))
+        .values(
+            group_id=None, member_index=None, state=MemberState.KEPT, updated_at=clock.utcnow()
+        )
+    )
+
+
+def take_in(
+    connection: sa.Connection, group_id: str, members: Sequence[Member], first_index: int
+) -> None:
+    """Have members, with their servers, belong to a group, with indexes from this one on."""
+    for index, one in enumerate(members, first_index):
+        change_member(
+            connection,
+            one.id,
+            group_id=group_id,
+            member_index=index,
+            updated_at=clock.utcnow(),
+        )
+    uuids = [one.server_uuid for one in members]
+    connection.execute(
+        servers.update().where(servers.c.uuid.in_(uuids)).values(member_of=group_id)
+    )
+
+
+def close_all(
+    connection: sa.Connection, opened: Sequence[Operation], state: OperationState, message: str
+) -> None:
+    """End all of a group's open operations: each asked for what is done now, or can't be."""
+    ledger.close_all(connection, [one.id for one in opened], state, message)
+
+
+def last_words(connection: sa.Connection, server_uuid: str) -> str:
+    """Return why a server is in ERROR: the message of its last failed operation."""
+    query = (
+        sa.select(_T.message)
+        .where(about(ResourceType.SERVER, server_uuid), _T.state == OperationState.FAILED)
+        .order_by(_T.id.desc())
+        .limit(1)
+    )
+    return str(connection.execute(query).scalar() or "its last operation failed")
+
+
+def action_of(opened: Sequence[Operation]) -> GroupAction:
+    """Return what a group is doing: the last of its open operations that was asked for."""
+    asked = [one.action for one in opened if one.action != GroupAction.KEEP]
+    return GroupAction(asked[-1] if asked else GroupAction.KEEP)

@@ -1,0 +1,1 @@
+"""Scaling groups: profiles, groups, members, policies and receivers."""

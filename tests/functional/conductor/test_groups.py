@@ -1,0 +1,218 @@
+"""Groups keep their count: created, scaled, replaced and repaired, by what happens."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.messages.commands import Build, Command, Destroy
+from common.messages.reports import Category, Failure
+from common.resources.groups import GroupAction
+from conductor.endpoints.groups import GroupEndpoint
+from conductor.rpc.groups import NewGroup, NewProfile, Resize
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers
+from db import schema
+from tests.functional.conductor.harness import IMAGE, World
+
+BROKEN = Failure(Category.IMAGE_CORRUPT, "The image is broken.")
+FLAVOR = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+
+
+class Agents:
+    """Answer every command on a thread of their own, in order."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._queue: queue.Queue[Command | None] = queue.Queue()
+        self.broken: Callable[[Build], bool] = lambda _: False
+        """Whether a build fails."""
+        self.holds = False
+        """Whether builds are not answered for now."""
+        self.held: list[Command] = []
+        self._thread = threading.Thread(target=self._run)
+        world.compute.answering = self._queue.put
+        self._thread.start()
+
+    def _run(self) -> None:
+        while (command := self._queue.get()) is not None:
+            if isinstance(command, Build) and self.holds:
+                self.held.append(command)
+            else:
+                self.answer(command)
+
+    def answer(self, command: Command) -> None:
+        if isinstance(command, Build) and self.broken(command):
+            self._world.answer(command, ok=False, failure=BROKEN, gone=True)
+        elif isinstance(command, Destroy):
+            self._world.answer(command, ok=True, gone=True)
+        else:
+            self._world.answer(command, ok=True, power_state=1)
+
+    def close(self) -> None:
+        self._queue.put(None)
+        self._thread.join()
+
+
+class Groups:
+    """A world with groups, whose conductor looks around once an hour only: what follows is begun
+    by what happens."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world = World(folder, hosts=("pve1", "pve2"), scan_seconds=3600)
+        self.world.conductor.runner.start()
+        self.agents = Agents(self.world)
+        self.rpc = GroupEndpoint(self.world.conductor.cloud, self.world.conductor.runner)
+
+    def profile(self, name: str = "small", **changes: Any) -> str:
+        request = CreateServers(name="x", flavor=FLAVOR, image_id=IMAGE, **changes)
+        return self.rpc.create_profile(self.world.ctxt, NewProfile(name, {}, request))
+
+    def create(self, count: int = 3, profile: str | None = None, **config: Any) -> str:
+        options = {f"micronova.{name}": value for name, value in config.items()}
+        new = NewGroup("web", profile or self.profile(), count, 0, 10, 3600, {}, options)
+        return self.rpc.create_group(self.world.ctxt, new)[0]
+
+    def group(self, group_id: str) -> Any:
+        return next(one for one in self.world.rows(schema.scaling_groups) if one.id == group_id)
+
+    def members(self) -> list[Any]:
+        rows = self.world.rows(schema.scaling_members)
+        return sorted(rows, key=lambda one: one.member_index or 0)
+
+    def servers(self) -> Mapping[str, Any]:
+        """Those that are not deleted, by their UUIDs."""
+        rows = self.world.rows(schema.servers)
+        return {one.uuid: one for one in rows if one.deleted_at is None}
+
+    def settled(self, group_id: str, count: int, status: str = "ACTIVE") -> list[str]:
+        """Wait until a group has so many servers that work and nothing is open about it."""
+        self.world._wait(
+            lambda: (
+                self.group(group_id).status,
+                sorted(one.vm_state for one in self.servers().values()),
+                [one.action for one in self.open()],
+            ),
+            lambda seen: seen == (status, ["active"] * count, []),
+        )
+        return [one.server_uuid for one in self.members()]
+
+    def open(self) -> list[Any]:
+        rows = self.world.rows(schema.operations)
+        return [one for one in rows if one.state in ("queued", "running", "unwinding")]
+
+    def ended(self, number: int) -> tuple[str, str]:
+        def one() -> Any:
+            return next(row for row in self.world.rows(schema.operations) if row.id == number)
+
+        self.world._wait(one, lambda row: row.state in ("done", "failed"))
+        return one().state, one().message
+
+    def begun(self, action: str) -> int:
+        return sum(one.action == action for one in self.world.rows(schema.operations))
+
+    def resize(self, group_id: str, number: int) -> int:
+        asked = Resize(GroupAction.RESIZE, "EXACT_CAPACITY", number)
+        return self.rpc.resize_group(self.world.ctxt, group_id, asked)
+
+    def close(self) -> None:
+        self.agents.close()
+        self.world.close()
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Iterator[Groups]:
+    made = Groups(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_group_gets_as_many_members_as_desired(groups: Groups) -> None:
+    group = groups.create(3)
+    uuids = groups.settled(group, 3)
+    assert len(set(uuids)) == 3
+    servers = groups.servers()
+    assert [servers[uuid].name for uuid in uuids] == ["web-1", "web-2", "web-3"]
+    assert {servers[uuid].member_of for uuid in uuids} == {group}
+    assert {(one.project_id, one.user_id) for one in servers.values()} == {("p", "u")}
+    (created,) = [o for o in groups.world.rows(schema.operations) if o.action == "group-create"]
+    assert (created.state, created.message) == ("done", "3 of 3 members work.")
+
+
+def test_it_grows_and_shrinks(groups: Groups) -> None:
+    group = groups.create(2)
+    first = groups.settled(group, 2)
+    number = groups.resize(group, 5)
+    assert groups.ended(number) == ("done", "5 of 5 members work.")
+    assert groups.settled(group, 5)[:2] == first
+    number = groups.resize(group, 1)
+    assert groups.ended(number)[0] == "done"
+    # The oldest leave first, and those of the more crowded host before them.
+    assert groups.settled(group, 1)[0] not in first
+    assert len(groups.members()) == 1
+
+
+def test_a_member_that_is_deleted_or_fails_is_replaced_in_its_place(groups: Groups) -> None:
+    group = groups.create(2)
+    first, second = groups.settled(group, 2)
+    groups.world.act(first, "delete")
+    groups.world._wait(
+        lambda: groups.members()[0].server_uuid, lambda uuid: uuid not in (None, first)
+    )
+    uuids = groups.settled(group, 2)
+    assert uuids[1] == second
+    assert [one.member_index for one in groups.members()] == [1, 2]
+    assert groups.group(group).desired == 2
+
+
+def test_a_group_that_shrinks_with_its_users(groups: Groups) -> None:
+    group = groups.create(2, shrink="true")
+    first, second = groups.settled(group, 2)
+    groups.world.act(first, "delete")
+    groups.world._wait(lambda: groups.group(group).desired, lambda desired: desired == 1)
+    assert groups.settled(group, 1) == [second]
+
+
+def test_a_bad_image_fails_five_times_and_no_more(groups: Groups) -> None:
+    groups.agents.broken = lambda _: True
+    group = groups.create(6)
+    hasten(groups, group, until=lambda: groups.group(group).halted is not None)
+    row = groups.group(group)
+    assert row.failures == 5
+    assert row.halted.startswith("5 creations in a row failed, so none is tried: ")
+    groups.world._wait(groups.servers, lambda found: not found)
+    groups.settled(group, 0, "ERROR")
+    assert groups.begun("create") == 5
+    assert "The image" in row.halted or "broken" in row.halted
+    # What happens elsewhere changes nothing; repairing it by hand does.
+    groups.agents.broken = lambda _: False
+    number = groups.resize(group, 3)
+    assert groups.ended(number)[0] == "failed"
+    assert groups.begun("create") == 5
+    groups.rpc.tend_group(groups.world.ctxt, group, GroupAction.RECOVER)
+    groups.settled(group, 3)
+    assert groups.group(group).halted is None
+
+
+def hasten(groups: Groups, group: str, until: Callable[[], bool]) -> None:
+    """Have every back-off be over at once."""
+    store = groups.world.conductor.store
+    of = schema.scaling_groups
+
+    def over(connection: Any) -> None:
+        connection.execute(of.update().where(of.c.id == group).values(not_before=None))
+        about = schema.operations.c.resource_id == group
+        connection.execute(schema.operations.update().where(about).values(not_before=None))
+
+    def step() -> bool:
+        if groups.group(group).not_before is not None and not groups.servers():
+            store.run(over)
+            groups.world.conductor.runner.wake()
+        return until()
+
+    groups.world._wait(step, bool)

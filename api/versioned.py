@@ -117,6 +117,8 @@ class VersionedApi(Generic[C]):
     versions: Microversions
     default_query: Versioned[Validator | None] | None = None
     body_before_policy = False
+    with_body: frozenset[str] = frozenset({"POST", "PUT"})
+    """Methods whose bodies are read."""
 
     def __init__(self, cloud: Cloud) -> None:
         self.cloud = cloud
@@ -136,7 +138,7 @@ class VersionedApi(Generic[C]):
         if any("\0" in value for value in params.values()):
             raise NotFound
         self.refuse(req, call)
-        if req.method in ("POST", "PUT"):
+        if req.method in self.with_body:
             call.body = _body(req)
         return call
 

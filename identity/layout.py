@@ -41,6 +41,7 @@ SERVICES: Mapping[str, tuple[str, str]] = {
     "network": ("neutron", "/network"),
     "block-storage": ("cinder", "/volume/v3"),
     "volumev3": ("cinderv3", "/volume/v3"),
+    "clustering": ("senlin", "/clustering"),
 }
 """{service type: (service name, path under the API's base URL)}; names as clients know them."""
 

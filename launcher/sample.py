@@ -157,6 +157,7 @@ def policy_names() -> set[str]:
 
 
 def _rules() -> list[oslo_policy.RuleDefault]:
+    import api.clustering.policies
     import api.compute.policies
     import api.image.policies
     import api.network.policies
@@ -170,6 +171,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
         *api.image.policies.RULES,
         *api.network.policies.RULES,
         *api.volume_policies.RULES,
+        *api.clustering.policies.RULES,
         *placement.routes.list_rules(),
     )
     found: dict[str, oslo_policy.RuleDefault] = {}
@@ -180,6 +182,7 @@ def _rules() -> list[oslo_policy.RuleDefault]:
 
 def protected() -> dict[str, list[Protected]]:
     """Return what each rule of each API protects."""
+    import api.clustering.routes
     import api.compute.routes
     import api.image.app
     import api.network.app
@@ -191,6 +194,7 @@ def protected() -> dict[str, list[Protected]]:
         **api.image.app.operations(),
         **api.network.app.operations(),
         **api.volume.routes.operations(),
+        **api.clustering.routes.operations(),
         **placement.routes.operations(),
     }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from oslo_config import cfg
 
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "public": ("compute", "image", "network", "volume"),
+    "public": ("compute", "image", "network", "volume", "clustering"),
     "all": tuple(wiring.APIS),
 }
 """{name: APIs that are served on one port, each below its own name}."""

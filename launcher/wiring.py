@@ -231,6 +231,14 @@ def volume_api(wiring: Wiring) -> WSGIApplication:
     return _wsgi(make_app(wiring.conf, wiring.reader, wiring.conductor_client))
 
 
+def clustering_api(wiring: Wiring) -> WSGIApplication:
+    """Make the clustering API."""
+    from api.clustering.app import make_app
+
+    _note_health(wiring)
+    return _wsgi(make_app(wiring.conf, wiring.reader, wiring.conductor_client))
+
+
 def placement_api(wiring: Wiring) -> WSGIApplication:
     """Make placement."""
     from launcher import clocks, health
@@ -256,6 +264,7 @@ APIS: Mapping[str, Callable[[Wiring], WSGIApplication]] = {
     "image": image_api,
     "network": network_api,
     "volume": volume_api,
+    "clustering": clustering_api,
 }
 """{name, which is also the path in the embedded cloud: what makes the application}."""
 

@@ -1,7 +1,8 @@
-"""The APIs for a WSGI server: ``gunicorn micronova.wsgi:compute`` (placement, image, network).
+"""The APIs for a WSGI server: ``gunicorn micronova.wsgi:compute`` (placement, image, …).
 
 The configuration file is ``/etc/micronova/micronova.conf``, or what ``MICRONOVA_CONFIG`` names.
-``public`` serves /compute, /image and /network on one port, ``all`` /placement too.
+``public`` serves /compute, /image, /network, /volume and /clustering on one port, ``all``
+/placement too.
 """
 
 from __future__ import annotations

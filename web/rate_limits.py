@@ -22,8 +22,9 @@ ALL = "all"
 
 _RATES = types.Dict(value_type=Form(Rate.parse))
 _FORM = (
-    "By API: compute, image, network, block-storage, placement, or all for those that aren't "
-    "named; each with requests a second and at once, such as compute:20/100. Empty: no limit."
+    "By API: compute, image, network, block-storage, clustering, placement, or all for those "
+    "that aren't named; each with requests a second and at once, such as compute:20/100. Empty: "
+    "no limit."
 )
 
 OPTIONS = [

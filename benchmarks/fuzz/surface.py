@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from api.clustering import routes as clustering
 from api.compute import routes
 from api.image import app as image
 from api.network import absent as network_absent
@@ -103,6 +104,7 @@ class Target:
 def targets() -> list[Target]:
     """Return everything that the APIs answer, in a fixed order."""
     found = [*_compute(), *_placement(), *_image(), *_network(), *_volume()]
+    found += _clustering()
     found += _identity()
     documents = (
         "/",
@@ -113,6 +115,8 @@ def targets() -> list[Target]:
         "/network/v2.0",
         "/volume/",
         "/volume/v3/",
+        "/clustering/",
+        "/clustering/v1/",
     )
     return found + [Target("versions", "GET", path) for path in documents]
 
@@ -164,6 +168,24 @@ def _volume() -> Iterator[Target]:
         for action, handler in row.acting().items():
             bodies = tuple(_known(operation_of(handler).body))
             yield Target("volume", "POST", path, bodies, action=action)
+
+
+_CLUSTERING_QUERY = (
+    *("limit", "marker", "sort", "name", "status", "type", "global_project", "cluster_id"),
+    *("action", "target", "oid", "show_details", "policy_name", "policy_type", "V", "key", "x"),
+)
+
+
+def _clustering() -> Iterator[Target]:
+    for row in clustering.ROUTES:
+        path = f"/clustering{clustering.VERSION}{row.path}"
+        for method in row.methods:
+            for handler in row.handlers(method):
+                bodies = tuple(_known(operation_of(handler).body))
+                yield Target("clustering", method, path, bodies, _CLUSTERING_QUERY)
+        for action, handler in row.acting().items():
+            bodies = tuple(_known(operation_of(handler).body))
+            yield Target("clustering", "POST", path, bodies, action=action)
 
 
 def _schemas(module: ModuleType) -> tuple[Any, ...]:

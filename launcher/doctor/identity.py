@@ -22,6 +22,7 @@ CATALOG = {
     "network": "networks",
     "block-storage": "volumes",
     "volumev3": "volumes, for older clients",
+    "clustering": "groups of servers",
 }
 #: type → the instance of micronova-api@ that serves it
 SERVED = {"block-storage": "volume", "volumev3": "volume"}

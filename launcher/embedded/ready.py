@@ -14,6 +14,7 @@ from common.clients import credentials, direct
 from common.context import internal
 from common.errors import Unavailable
 from launcher.embedded.patience import Missing, Patience
+from launcher.wiring import APIS
 
 if TYPE_CHECKING:
     from launcher.wiring import Wiring
@@ -46,7 +47,7 @@ class Readiness:
             patience.until(functools.partial(_looked, look))
 
     def _versions(self) -> Missing | None:
-        for number, name in enumerate(("compute", "placement", "image", "network", "volume")):
+        for number, name in enumerate(APIS):
             answer = self._direct.get(f"{self._base_url}/{name}/", timeout=_REQUEST_SECONDS)
             if answer.status_code not in (200, 300):
                 return Missing(f"the {name} API answers {answer.status_code}", number)

@@ -64,6 +64,7 @@ _TYPES = {
     "network": ("neutron", "/network"),
     "block-storage": ("cinder", "/volume/v3"),
     "volumev3": ("cinderv3", "/volume/v3"),
+    "clustering": ("senlin", "/clustering"),
 }
 """{API: name in the catalog, path}."""
 

@@ -26,7 +26,7 @@ from tests.functional.postgres_pair import Member
 from tests.functional.waiting import eventually
 
 DEAD = "127.0.0.1:9"
-TYPES = ("compute", "placement", "image", "network", "block-storage", "volumev3")
+TYPES = ("compute", "placement", "image", "network", "block-storage", "volumev3", "clustering")
 
 
 def codes(folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0o600) -> set[str]:

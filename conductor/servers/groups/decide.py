@@ -273,8 +273,8 @@ class _Deciding:
 
     def _first(self, members: Sequence[Member]) -> list[Member]:
         """Return members in the order in which they leave: the sick, the crowded, then by age."""
-        hosts = collections.Counter(one.host for one in members if one.host)
-        zones = collections.Counter(one.availability_zone for one in members if one.host)
+        hosts = collections.Counter(str(one.host) for one in members if one.host)
+        zones = collections.Counter(str(one.availability_zone) for one in members if one.host)
         shuffled = random.Random(self.group.id)  # noqa: S311 - the same after a crash
         age = {one.id: (one.server_created_at or one.created_at).timestamp() for one in members}
         first = self.facts.deletion.first
@@ -289,7 +289,7 @@ class _Deciding:
                 First.RANDOM: shuffled.random(),
             }[first]
             old = not outdated if first == First.OLDEST_PROFILE else False
-            crowd = (-zones[one.availability_zone], -hosts[one.host])
+            crowd = (-zones[str(one.availability_zone)], -hosts[str(one.host)])
             return (works, old, *crowd, by, one.member_index)
 
         left = sorted(members, key=lambda one: one.member_index or 0)
@@ -297,8 +297,8 @@ class _Deciding:
         while left:
             found.append(min(left, key=rank))
             left.remove(found[-1])
-            hosts[found[-1].host] -= 1
-            zones[found[-1].availability_zone] -= 1
+            hosts[str(found[-1].host)] -= 1
+            zones[str(found[-1].availability_zone)] -= 1
         return found
 
     # --- members that are not well

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -80,9 +81,9 @@ class GroupFlow:
             return
         ctxt = task.operation.ctxt
         for uuid in found.round.deletes:
-            self._begin(lambda uuid=uuid: self._accept.act(ctxt, uuid, "delete"))
+            self._begin(functools.partial(self._accept.act, ctxt, uuid, "delete"))
         for member, repair in found.round.repairs:
-            self._begin(lambda one=member, how=repair: self._repair(ctxt, one, how))
+            self._begin(functools.partial(self._repair, ctxt, member, repair))
         for member_id in found.round.creates:
             if not self._create(task, member_id):
                 break

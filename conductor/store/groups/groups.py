@@ -32,6 +32,8 @@ from db.schema import (
     servers,
 )
 
+__all__ = ["Binding", "Group", "Member"]  # of the read side, as the other rooms name them
+
 _G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
 
 
@@ -150,7 +152,7 @@ def let_go(connection: sa.Connection, members: Sequence[Member]) -> None:
 def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert members."""
     now = clock.utcnow()
-    empty = {
+    empty: dict[str, Any] = {
         **{"role": None, "meta": {}, "state": MemberState.KEPT, "reason": "", "recoveries": 0},
         **{"server_uuid": None, "created_at": now, "group_id": None, "member_index": None},
     }

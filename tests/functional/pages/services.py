@@ -34,7 +34,7 @@ NEW_TYPES = Reading(
     after="""
         for one in 'placement placement' 'glance image' 'neutron network'; \\
                 do openstack service create --name $one; done
-        for one in 'cinder block-storage' 'cinderv3 volumev3'; \\
+        for one in 'cinder block-storage' 'cinderv3 volumev3' 'senlin clustering'; \\
                 do openstack service create --name $one; done""",
 )
 KEYSTONE = Reading(

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from api import volume_policies
+from api.clustering import policies as clustering_policies
+from api.clustering import routes as clustering
 from api.compute import policies as compute_policies
 from api.compute import routes as compute
 from api.image import app as image
@@ -19,6 +21,7 @@ Operations = Mapping[str, list[Protected]]
 APIS = {
     "compute": (compute_policies.RULES, compute.served(), compute.operations()),
     "volume": (volume_policies.RULES, volume.served(), volume.operations()),
+    "clustering": (clustering_policies.RULES, clustering.served(), clustering.operations()),
     "image": (image.RULES, image.served(), image.operations()),
     "network": (network.RULES, network.served(), network.operations()),
 }

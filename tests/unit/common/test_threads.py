@@ -11,6 +11,7 @@ from common.process.child import ROOT
 
 ENTRIES = (
     *("api.compute.app", "api.image.app", "api.network.app", "api.volume.app", "placement.app"),
+    "api.clustering.app",
     *("conductor.service", "scheduler.service", "compute.worker.service", "console.service"),
     *("dashboard.app", "identity.server", "launcher.run", "launcher.sample", "simulator.__main__"),
     *("cli.main", "benchmarks.decisions", "micronova.__main__"),

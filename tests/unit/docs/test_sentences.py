@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from api.clustering import routes as clustering
 from api.compute import routes as compute
 from api.image import app as image
 from api.network import app as network
@@ -75,6 +76,7 @@ def answered() -> set[tuple[str, str]]:
     found = [
         *compute.served(),
         *volume.served(),
+        *clustering.served(),
         *image.served(),
         *network.served(),
         *served_by(placement.ROUTES.items()),

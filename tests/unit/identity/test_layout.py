@@ -22,6 +22,7 @@ def test_catalog_joins_paths_once() -> None:
         "network": "http://api:8774/network",
         "block-storage": "http://api:8774/volume/v3",
         "volumev3": "http://api:8774/volume/v3",
+        "clustering": "http://api:8774/clustering",
     }
 
 

@@ -310,6 +310,8 @@ class Cloud:
 
     def ending(self, operation: Operation) -> dict[str, Any]:
         """All that there is of a resource, as far as two runs must have it alike."""
+        if operation.resource_type == ResourceType.GROUP or self._is_member(operation):
+            return self._groups()
         if operation.resource_type == ResourceType.SERVER:
             return self._server(operation.server_uuid)
         with self.world.conductor.store.read() as connection:
@@ -353,6 +355,31 @@ class Cloud:
             ],
             "templates": [one.image_id for one in self.world.rows(schema.templates)],
             "vmids": vmids,
+        }
+
+    def _is_member(self, operation: Operation) -> bool:
+        rows = self.world.rows(schema.servers)
+        return any(one.uuid == operation.resource_id and one.member_of for one in rows)
+
+    def _groups(self) -> dict[str, Any]:
+        """What became of groups and their members, whatever their servers' IDs."""
+        servers = [one for one in self.world.rows(schema.servers) if one.deleted_at is None]
+        operations = self.world.rows(schema.operations)
+        return {
+            "groups": [
+                (one.desired, one.status, one.rolling, one.failures, one.halted is not None)
+                for one in self.world.rows(schema.scaling_groups)
+            ],
+            "members": sorted(
+                (one.member_index or 0, one.state, one.server_uuid is not None)
+                for one in self.world.rows(schema.scaling_members)
+            ),
+            "working": sum(one.vm_state == "active" for one in servers),
+            "servers": sorted((one.vm_state, one.task_state, one.name) for one in servers),
+            "creates": sum(one.action == "create" for one in operations),
+            "open": sum(one.state in OPEN_STATES for one in operations),
+            "vms": len(self.vms),
+            "claims": len(self.world.placement.claims),
         }
 
     def volumes(self) -> list[Any]:

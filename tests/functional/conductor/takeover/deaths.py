@@ -15,8 +15,10 @@ import pytest
 from common.resources import bulk_migrations
 from common.resources.states import InternalAction, ResourceType
 from common.resources.volumes import VolumeAction
+from conductor import cloud as conductor_cloud
 from conductor.images import remove_image
 from conductor.plans import BulkPlan
+from conductor.servers.groups import begin_group
 from conductor.store.records import Operation
 from conductor.store.servers import servers, vmids
 from conductor.store.servers.migrations import OPEN as OPEN_MIGRATIONS
@@ -183,6 +185,13 @@ def nothing_left(cloud: Cloud) -> None:
         assert cloud.copies() == 0
 
 
+def _delete_group(cloud: conductor_cloud.Cloud, ctxt: Any, group_id: str) -> Operation:
+    def work(connection: Any) -> Operation:
+        return begin_group.delete(cloud, connection, ctxt, group_id, keep=False)
+
+    return cloud.store.run(work)
+
+
 def clear(cloud: Cloud, operation: Operation) -> None:
     """Delete the server, if it still exists, so that quota and claims are as before."""
     # However long it takes, the agents are alive.
@@ -196,6 +205,12 @@ def clear(cloud: Cloud, operation: Operation) -> None:
     if isinstance(operation.plan, BulkPlan):
         for move in operation.plan.moves:
             cloud.work_off(cloud.heir, cloud.act(cloud.world.row(move.server_uuid), "delete"))
+    for group in cloud.world.rows(schema.scaling_groups):
+        which = (cloud.heir.cloud, ADMIN, group.id)
+        cloud.work_off(cloud.heir, _delete_group(*which))
+    for one in cloud.world.rows(schema.scaling_members):
+        # It was taken out of its group.
+        cloud.work_off(cloud.heir, cloud.act(cloud.world.row(one.server_uuid), "delete"))
     if operation.resource_type != ResourceType.SERVER:
         return
     with cloud.world.conductor.store.read() as connection:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tests.functional.conductor.takeover import (
     test_disks,
+    test_groups,
     test_images,
     test_moves,
     test_networks,
@@ -25,4 +26,5 @@ STORIES: Mapping[tuple[str, str], Story] = {
     **test_snapshots.STORIES,
     **test_images.STORIES,
     **test_networks.STORIES,
+    **test_groups.STORIES,
 }

@@ -1,0 +1,1 @@
+"""The clustering API v1: groups of servers whose number is kept."""

@@ -1,0 +1,86 @@
+"""Why a group is as it is: in sentences, with its members and its last operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from api.clustering import views
+from common import clock
+from common.resources.groups import FAILURES_MOST, MemberState
+from db.reads.groups import actions, groups
+from db.reads.groups.groups import Group, Member
+
+_LAST = 10
+
+
+def of(connection: sa.Connection, group: Group) -> dict[str, Any]:
+    """Return the explanation of a group. Two queries."""
+    members = groups.members(connection, group.id)
+    last = actions.last(connection, group.id, _LAST)
+    return {
+        "cluster_id": group.id,
+        "name": group.name,
+        "status": group.status,
+        "sentences": list(sentences(group, members)),
+        "nodes": [
+            {
+                "index": one.member_index,
+                "name": one.name,
+                "status": views.node_status(one),
+                "server": one.server_uuid,
+                "reason": one.reason,
+            }
+            for one in members
+        ],
+        "actions": [
+            {
+                "id": str(one.id),
+                "action": one.action,
+                "status": views.action_status(one.state),
+                "message": one.message or "",
+                "request_id": one.request_id,
+                "at": views.moment(one.started_at),
+            }
+            for one in last
+        ],
+    }
+
+
+def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
+    """Yield what there is to say of a group. Pure but for the time."""
+    working = sum(views.node_status(one) == "ACTIVE" for one in members)
+    yield f"{working} of {group.desired} servers work."
+    if group.deleting:
+        yield "It is being deleted: it goes once its servers are seen gone."
+    if group.halted is not None:
+        yield f"Its circuit is open: {group.halted}"
+        yield (
+            "It is closed by another profile (`micronova group update --profile`) or by hand "
+            f"(`micronova group recover {group.id}`)."
+        )
+    elif group.failures:
+        yield (
+            f"{group.failures} creations in a row failed; after {FAILURES_MOST} none is tried "
+            "any more."
+        )
+    if group.status_reason and group.halted is None:
+        yield group.status_reason
+    if group.not_before is not None and group.not_before > clock.utcnow():
+        seconds = int((group.not_before - clock.utcnow()).total_seconds()) + 1
+        yield f"The next creation is tried in {seconds} s."
+    if group.rolling:
+        old = sum(one.profile_id != group.profile_id for one in members)
+        paused = " It is paused." if group.paused else ""
+        yield f"It is being updated: {old} servers are of another profile.{paused}"
+    yield from _of_members(members)
+
+
+def _of_members(members: Sequence[Member]) -> Iterator[str]:
+    for one in members:
+        if one.state != MemberState.KEPT and (one.locked_by is not None or one.held):
+            yield f"{one.name} can't be deleted: its server is locked or held."
+        elif one.task_state == "scheduling":
+            yield f"{one.name} is being given a host, or waits for room (`micronova explain`)."

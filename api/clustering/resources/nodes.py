@@ -1,0 +1,106 @@
+"""`/nodes`: members of groups, and servers that are in none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.clustering import schemas, views
+from api.clustering.call import Call, operation, the
+from api.clustering.resources.clusters import referred
+from common.errors import Conflict, Unimplemented
+from common.resources.groups import GroupAction
+from db.reads.groups import groups as reads
+from db.reads.groups.groups import GROUPS, MEMBERS, PROFILES, Member
+
+_THE = the(MEMBERS)
+
+
+class Nodes:
+    """The nodes of a project."""
+
+    @operation("nodes:index", asks=("clusters:global",))
+    def index(self, call: Call) -> Any:
+        """List nodes."""
+        of: dict[str, Any] = {}
+        cluster = call.query.last("cluster_id")
+        if cluster is not None:
+            of["group_id"] = referred(call, GROUPS, cluster).id
+        found = call.listed(MEMBERS, "name", **of)
+        names = call.read(reads.names, PROFILES, [one.profile_id for one in found])
+        wanted = call.query.last("status")
+        shown = [views.node(one, names.get(one.profile_id, "")) for one in found]
+        return {"nodes": [one for one in shown if wanted in (None, one["status"])]}
+
+    @operation("nodes:create", body=schemas.NODE, status=202)
+    def create(self, call: Call) -> Any:
+        """Make a node with its server, in a cluster or in none, asynchronously."""
+        asked = call.body["node"]
+        profile = referred(call, PROFILES, asked["profile_id"])
+        cluster = asked.get("cluster_id")
+        group = None if not cluster else referred(call, GROUPS, cluster)
+        which = (asked["name"].strip(), profile.id, asked.get("metadata") or {})
+        node_id = call.conductor.create_member(call.ctxt, *which)
+        number = 0
+        if group is not None:
+            number = call.conductor.add_members(call.ctxt, group.id, [node_id])
+        body = {"node": _shown(call, call.find(MEMBERS, node_id))}
+        return call.accepted(body, number)
+
+    @operation("nodes:get", on=_THE)
+    def show(self, call: Call, node: Member) -> Any:
+        """Show a node, and its server where that is asked for."""
+        asked = call.query.boolean("show_details")
+        return {"node": _shown(call, node, views.details(node) if asked else None)}
+
+    @operation("nodes:update", body=schemas.NODE_UPDATE, on=_THE)
+    def update(self, call: Call, node: Member) -> Any:
+        """Change the name, the role or the metadata of a node."""
+        asked = call.body["node"]
+        if asked.get("profile_id") is not None:
+            raise Unimplemented("A node has its cluster's profile: update the cluster.")
+        values = {
+            "name": asked.get("name"),
+            "role": asked.get("role"),
+            "meta": asked.get("metadata"),
+        }
+        changed = {name: value for name, value in values.items() if value is not None}
+        if changed:
+            call.conductor.change_member(call.ctxt, node.id, changed)
+        return {"node": _shown(call, call.find(MEMBERS, node.id))}
+
+    @operation("nodes:delete", status=202, on=_THE)
+    def delete(self, call: Call, node: Member) -> Any:
+        """Delete a node with its server; its cluster is smaller then."""
+        return call.accepted(None, call.conductor.delete_member(call.ctxt, node.id))
+
+    @operation("nodes:action", status=202, on=_THE)
+    def check(self, call: Call, node: Member) -> Any:
+        """Have the cluster of a node looked at."""
+        if node.group_id is None:
+            raise Conflict(f"The node '{node.name}' is in no cluster, so nothing looks after it.")
+        number = call.conductor.tend_group(call.ctxt, node.group_id, GroupAction.CHECK)
+        return call.accepted({"action": str(number)}, number)
+
+    @operation("nodes:action", status=202, on=_THE)
+    def recover(self, call: Call, node: Member) -> Any:
+        """Have the server of a node replaced."""
+        number = call.conductor.recover_member(call.ctxt, node.id)
+        return call.accepted({"action": str(number)}, number)
+
+    @operation("nodes:action", on=_THE)
+    def operate(self, call: Call, node: Member) -> Any:
+        """Perform an operation on a node: not supported."""
+        raise Unimplemented("Operations on nodes are not supported; act on their servers.")
+
+    @operation("nodes:create")
+    def adopt(self, call: Call) -> Any:
+        """Make a node of an existing server: not supported."""
+        raise Unimplemented("Servers are not adopted as nodes.")
+
+
+ACTIONS = {"check": "check", "recover": "recover"}
+
+
+def _shown(call: Call, one: Member, details: Any = None) -> dict[str, Any]:
+    names = call.read(reads.names, PROFILES, [one.profile_id])
+    return views.node(one, names.get(one.profile_id, ""), details)

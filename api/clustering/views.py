@@ -1,0 +1,238 @@
+"""Records in the API's form; fields are Senlin's."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from api.clustering.call import Call
+from common.resources import webhooks
+from common.resources.groups import GroupAction, MemberState
+from common.resources.states import OPEN_STATES, OperationState, VmState
+from db.reads.groups.actions import Action
+from db.reads.groups.groups import Binding, Group, Member, Policy, Profile, Receiver
+
+#: operation → the action's name in Senlin
+ACTIONS: Mapping[str, str] = {
+    GroupAction.CREATE: "CLUSTER_CREATE",
+    GroupAction.UPDATE: "CLUSTER_UPDATE",
+    GroupAction.RESIZE: "CLUSTER_RESIZE",
+    GroupAction.SCALE_OUT: "CLUSTER_SCALE_OUT",
+    GroupAction.SCALE_IN: "CLUSTER_SCALE_IN",
+    GroupAction.CHECK: "CLUSTER_CHECK",
+    GroupAction.RECOVER: "CLUSTER_RECOVER",
+    GroupAction.ADD_MEMBERS: "CLUSTER_ADD_NODES",
+    GroupAction.TAKE_OUT: "CLUSTER_DEL_NODES",
+    GroupAction.REPLACE_MEMBERS: "CLUSTER_REPLACE_NODES",
+    GroupAction.POLICY: "CLUSTER_UPDATE_POLICY",
+    GroupAction.STEER: "CLUSTER_OPERATION",
+    GroupAction.KEEP: "CLUSTER_RECOVER",
+    GroupAction.DELETE: "CLUSTER_DELETE",
+    "create": "NODE_CREATE",
+    "delete": "NODE_DELETE",
+}
+_NODE_STATUS: Mapping[str | None, str] = {
+    None: "CREATING",
+    VmState.BUILDING: "CREATING",
+    VmState.ACTIVE: "ACTIVE",
+    VmState.ERROR: "ERROR",
+}
+
+
+def moment(value: datetime.datetime | None) -> str | None:
+    """Return a time as Senlin writes it: UTC, in seconds."""
+    return None if value is None else value.astimezone(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _owned(one: Any) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "name": one.name,
+        "project": one.project_id,
+        "user": one.user_id,
+        "domain": "",
+        "created_at": moment(one.created_at),
+        "updated_at": moment(one.updated_at),
+    }
+
+
+def type_of(spec: Mapping[str, Any]) -> str:
+    """Return the type of a spec with its version."""
+    return f"{spec['type']}-{spec['version']}"
+
+
+def profile(one: Profile) -> dict[str, Any]:
+    """Return a profile."""
+    spec = {"type": type_of(one.spec), "spec": one.spec}
+    return {**_owned(one), **spec, "metadata": one.meta, "location": None}
+
+
+def policy(one: Policy) -> dict[str, Any]:
+    """Return a policy."""
+    return {**_owned(one), "type": type_of(one.spec), "spec": one.spec, "data": {}}
+
+
+def cluster(
+    one: Group, profile_name: str, nodes: Sequence[str], policies: Sequence[Binding] = ()
+) -> dict[str, Any]:
+    """Return a group."""
+    return {
+        **_owned(one),
+        "init_at": moment(one.created_at),
+        "profile_id": one.profile_id,
+        "profile_name": profile_name,
+        "desired_capacity": one.desired,
+        "min_size": one.min_size,
+        "max_size": one.max_size,
+        "timeout": one.timeout_seconds,
+        "status": one.status,
+        "status_reason": one.status_reason,
+        "metadata": one.meta,
+        "config": one.config,
+        "data": {},
+        "dependents": {},
+        "nodes": list(nodes),
+        "policies": [each.policy_id for each in policies],
+    }
+
+
+def node_status(one: Member) -> str:
+    """Return what a member shows."""
+    if one.state == MemberState.LEAVING:
+        return "DELETING"
+    if one.state == MemberState.REPLACED:
+        return "RECOVERING"
+    state = None if one.deleted_at is not None else one.vm_state
+    return _NODE_STATUS.get(state, "WARNING")
+
+
+def node(
+    one: Member, profile_name: str, details: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a member."""
+    shown = {
+        **_owned(one),
+        "init_at": moment(one.created_at),
+        "cluster_id": one.group_id or "",
+        "index": -1 if one.member_index is None else one.member_index,
+        "role": one.role,
+        "profile_id": one.profile_id,
+        "profile_name": profile_name,
+        "physical_id": one.server_uuid or "",
+        "status": node_status(one),
+        "status_reason": one.reason,
+        "metadata": one.meta,
+        "data": {},
+        "dependents": {},
+        "tainted": False,
+    }
+    return shown if details is None else {**shown, "details": details}
+
+
+def details(one: Member) -> dict[str, Any]:
+    """Return what a member's server is."""
+    if one.server_uuid is None:
+        return {}
+    return {
+        "id": one.server_uuid,
+        "name": one.name,
+        "OS-EXT-STS:vm_state": one.vm_state,
+        "OS-EXT-STS:task_state": one.task_state,
+        "OS-EXT-AZ:availability_zone": one.availability_zone or "",
+        "created": moment(one.server_created_at),
+        "OS-SRV-USG:launched_at": moment(one.launched_at),
+    }
+
+
+def binding(one: Binding, group: Group) -> dict[str, Any]:
+    """Return a policy of a group."""
+    return {
+        "id": one.id,
+        "cluster_id": group.id,
+        "cluster_name": group.name,
+        "policy_id": one.policy_id,
+        "policy_name": one.policy_name,
+        "policy_type": type_of(one.spec),
+        "enabled": one.enabled,
+        "data": {},
+    }
+
+
+def receiver(call: Call, one: Receiver, secret: str | None = None) -> dict[str, Any]:
+    """Return a webhook; its URL is complete for the token that made it only."""
+    if secret is None and call.token:
+        secret = webhooks.opened(one.id, one.sealed, call.token, one.key_hash)
+    url = f"{call.root}/webhooks/{one.id}/trigger?V=2"
+    shown = f"{url}&key={secret}" if secret is not None else f"{url}&key=(shown once)"
+    return {
+        **_owned(one),
+        "type": "webhook",
+        "cluster_id": one.group_id,
+        "action": one.action,
+        "params": one.params,
+        "actor": {},
+        "channel": {"alarm_url": shown},
+    }
+
+
+def action(one: Action) -> dict[str, Any]:
+    """Return an operation."""
+    name = ACTIONS.get(one.action, one.action.upper())
+    return {
+        "id": str(one.id),
+        "name": f"{name.lower()}_{one.resource_id[:8]}",
+        "action": name,
+        "target": one.resource_id,
+        "cluster_id": one.resource_id if one.resource_type == "group" else "",
+        "cause": "Derived Action" if one.action == GroupAction.KEEP else "RPC Request",
+        "owner": one.lease_owner,
+        "user": one.user_id,
+        "project": one.project_id,
+        "domain": "",
+        "interval": -1,
+        "timeout": 0 if one.deadline is None else int(_seconds(one.started_at, one.deadline)),
+        "start_time": one.started_at.timestamp(),
+        "end_time": None if one.finished_at is None else one.finished_at.timestamp(),
+        "status": action_status(one.state),
+        "status_reason": one.message or "",
+        "inputs": {},
+        "outputs": {},
+        "data": {},
+        "depends_on": [],
+        "depended_by": [],
+        "created_at": moment(one.started_at),
+        "updated_at": moment(one.updated_at),
+    }
+
+
+def _seconds(since: datetime.datetime, until: datetime.datetime) -> float:
+    return (until - since).total_seconds()
+
+
+def action_status(state: str) -> str:
+    """Return the status of an operation's state."""
+    if state in OPEN_STATES:
+        return "RUNNING"
+    return "SUCCEEDED" if state == OperationState.DONE else "FAILED"
+
+
+def event(one: Action, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return an operation as what has happened."""
+    failed = one.state == OperationState.FAILED
+    is_group = one.resource_type == "group"
+    return {
+        "id": str(one.id),
+        "timestamp": moment(one.finished_at or one.started_at),
+        "level": "ERROR" if failed else "INFO",
+        "oid": one.resource_id,
+        "oname": names.get(one.resource_id, ""),
+        "otype": "CLUSTER" if is_group else "NODE",
+        "cluster_id": one.resource_id if is_group else "",
+        "user": one.user_id,
+        "project": one.project_id,
+        "action": ACTIONS.get(one.action, one.action.upper()),
+        "status": action_status(one.state),
+        "status_reason": one.message or "",
+        "meta_data": {"request_id": one.request_id},
+    }

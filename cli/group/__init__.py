@@ -1,0 +1,1 @@
+"""Groups of servers whose number is kept."""

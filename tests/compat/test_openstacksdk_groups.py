@@ -1,0 +1,122 @@
+"""openstacksdk's clustering proxy, as a project's member: the life of a group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openstack.exceptions
+import pytest
+import requests
+
+from tests.compat.conftest import Site
+from tests.functional.waiting import eventually
+
+
+@pytest.fixture
+def member(site: Site) -> Any:
+    return site.cloud.connection("micronova-demo")
+
+
+def spec(site: Site, **properties: Any) -> dict[str, Any]:
+    """A profile's spec, by names."""
+    wanted = {"flavor": site.flavor, "image": site.image, **properties}
+    return {"type": "os.nova.server", "version": "1.0", "properties": wanted}
+
+
+def settled(groups: Any, name: str, size: int, status: str = "ACTIVE") -> Any:
+    """The cluster once it has so many nodes that work."""
+
+    def look() -> Any:
+        found = groups.get_cluster(name)
+        nodes = [one.status for one in groups.nodes(cluster_id=found.id)]
+        return found if (found.status, nodes) == (status, ["ACTIVE"] * size) else None
+
+    return eventually(look, 120)
+
+
+def test_the_life_of_a_group(site: Site, member: Any, name: str) -> None:
+    groups, servers = member.clustering, member.compute
+    profile = groups.create_profile(name=name, spec=spec(site))
+    cluster = groups.create_cluster(
+        name=name, profile_id=profile.id, min_size=0, max_size=8, desired_capacity=3
+    )
+    cluster = settled(groups, name, 3)
+    assert (cluster.desired_capacity, cluster.profile_name) == (3, name)
+    action = groups.resize_cluster(cluster, adjustment_type="EXACT_CAPACITY", number=6)
+    settled(groups, name, 6)
+    done = eventually(lambda: _succeeded(groups, action["action"]), 30)
+    assert done.action == "CLUSTER_RESIZE"
+    # A member that its user deletes comes back.
+    lost = next(iter(groups.nodes(cluster_id=cluster.id)))
+    servers.delete_server(lost.physical_id)
+    eventually(lambda: _replaced(groups, lost), 60)
+    settled(groups, name, 6)
+    # Fewer, by a policy.
+    properties = {"criteria": "YOUNGEST_FIRST"}
+    policy = groups.create_policy(
+        name=name,
+        spec={"type": "senlin.policy.deletion", "version": "1.1", "properties": properties},
+    )
+    groups.attach_policy_to_cluster(cluster, policy.id, enabled=True)
+    (bound,) = groups.cluster_policies(cluster)
+    assert (bound.policy_id, bound.is_enabled) == (policy.id, True)
+    groups.scale_in_cluster(cluster, 4)
+    settled(groups, name, 2)
+    # Another profile.
+    before = {one.physical_id for one in groups.nodes(cluster_id=cluster.id)}
+    newer = groups.create_profile(name=f"{name}-2", spec=spec(site, metadata={"release": "2"}))
+    groups.update_cluster(cluster, profile_id=newer.id)
+    eventually(lambda: _all_of(groups, cluster, newer, 2), 120)
+    cluster = settled(groups, name, 2)
+    after = [servers.get_server(one.physical_id) for one in groups.nodes(cluster_id=cluster.id)]
+    assert not before & {one.id for one in after}
+    assert {one.metadata["release"] for one in after} == {"2"}
+    # An alert scales it.
+    receiver = groups.create_receiver(
+        name=name, type="webhook", cluster_id=cluster.id, action="CLUSTER_SCALE_OUT"
+    )
+    url = receiver.channel["alarm_url"]
+    answer = requests.post(url, json={"alerts": []}, timeout=30)
+    assert answer.status_code == 202, answer.text
+    settled(groups, name, 3)
+    groups.delete_receiver(receiver)
+    assert requests.post(url, timeout=30).status_code == 404
+    groups.detach_policy_from_cluster(cluster, policy.id)
+    groups.delete_policy(policy.id)
+    # Deleted with all that it had.
+    mine = {one.physical_id for one in groups.nodes(cluster_id=cluster.id)}
+    groups.delete_cluster(cluster)
+    groups.wait_for_delete(cluster, interval=0.5, wait=60)
+    assert not mine & {one.id for one in servers.servers()}
+    for one in (profile, newer):
+        groups.delete_profile(one.id)
+    assert not list(groups.nodes())
+    assert "CLUSTER_DELETE" in {one.action for one in groups.actions()}
+    assert {one.cluster_id for one in groups.events(cluster_id=cluster.id)} == {cluster.id}
+
+
+def _succeeded(groups: Any, number: str) -> Any:
+    found = groups.get_action(number)
+    return found if found.status == "SUCCEEDED" else None
+
+
+def _replaced(groups: Any, lost: Any) -> bool:
+    found = groups.get_node(lost.id)
+    assert found.index == lost.index
+    return found.physical_id not in ("", lost.physical_id)
+
+
+def _all_of(groups: Any, cluster: Any, profile: Any, size: int) -> bool:
+    nodes = list(groups.nodes(cluster_id=cluster.id))
+    return [(one.profile_id, one.status) for one in nodes] == [(profile.id, "ACTIVE")] * size
+
+
+def test_what_there_is(site: Site, member: Any) -> None:
+    groups = member.clustering
+    assert {one.name for one in groups.profile_types()} == {"os.nova.server-1.0"}
+    assert "flavor" in groups.get_profile_type("os.nova.server-1.0").schema
+    assert groups.get_policy_type("senlin.policy.deletion-1.1").schema["criteria"]
+    assert groups.get_build_info().api["revision"]
+    assert groups.validate_profile(spec=spec(site)).spec["type"] == "os.nova.server"
+    with pytest.raises(openstack.exceptions.BadRequestException):
+        groups.validate_profile(spec=spec(site, flavor="nobody"))

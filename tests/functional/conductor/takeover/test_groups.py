@@ -1,0 +1,166 @@
+"""Groups: a conductor that dies at any commit leaves neither a second member nor one too few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from common.resources.groups import GroupAction
+from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
+from conductor.rpc.servers.flavors import FlavorSnapshot
+from conductor.rpc.servers.servers import CreateServers
+from conductor.servers.groups import begin_group
+from conductor.store.groups import catalog
+from conductor.store.records import Operation
+from conductor.store.transactions import Transaction
+from db import schema
+from tests.functional.conductor.harness import IMAGE
+from tests.functional.conductor.takeover.begin import Story
+from tests.functional.conductor.takeover.cloud import Cloud
+from tests.functional.conductor.takeover.deaths import Takeover
+
+
+def _do(cloud: Cloud, work: Callable[[Transaction], Any]) -> Any:
+    return cloud.heir.store.run(work)
+
+
+def _profile(cloud: Cloud, name: str) -> str:
+    flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+    new = NewProfile(name, {}, CreateServers(name="", flavor=flavor, image_id=IMAGE))
+    made: str = _do(cloud, lambda c: catalog.create_profile(c, cloud.world.ctxt, new))
+    return made
+
+
+def _create(cloud: Cloud) -> Operation:
+    new = NewGroup("web", _profile(cloud, "a"), 2, 0, 4, 3600)
+    which = (cloud.world.conductor.cloud,)
+    _, operation = _do(cloud, lambda c: begin_group.create(*which, c, cloud.world.ctxt, new))
+    found: Operation = operation
+    return found
+
+
+def _group(cloud: Cloud) -> str:
+    """One with two members that work."""
+    operation = _create(cloud)
+    cloud.work_off(cloud.heir, operation)
+    return operation.resource_id
+
+
+def _about(begin: Callable[..., Any], *given: Any, **more: Any) -> Callable[[Cloud], Operation]:
+    """Begins something about a group that works."""
+
+    def story(cloud: Cloud) -> Operation:
+        group, conductor = _group(cloud), cloud.world.conductor.cloud
+        found: Operation = _do(
+            cloud, lambda c: begin(conductor, c, cloud.world.ctxt, group, *given, **more)
+        )
+        return found
+
+    return story
+
+
+def _resize(action: GroupAction, by: int) -> Callable[[Cloud], Operation]:
+    return _about(begin_group.resize, Resize(action, begin_group.CHANGE, by))
+
+
+def _update(cloud: Cloud) -> Operation:
+    profile = _profile(cloud, "b")
+    return _about(begin_group.change, GroupChanges(profile_id=profile))(cloud)
+
+
+def _members(cloud: Cloud) -> list[str]:
+    rows = cloud.world.rows(schema.scaling_members)
+    return [one.id for one in sorted(rows, key=lambda one: (one.member_index or 99, one.id))]
+
+
+def _with_members(
+    begin: Callable[..., Any], named: Callable[[list[str]], Any], **more: Any
+) -> Callable[[Cloud], Operation]:
+    """Begins something about members, of which one was taken out of its group before."""
+
+    def story(cloud: Cloud) -> Operation:
+        group, conductor = _group(cloud), cloud.world.conductor.cloud
+        which = (cloud.world.ctxt, group)
+        taken = [_members(cloud)[1]]
+        operation = _do(
+            cloud,
+            lambda c: begin_group.take_out(conductor, c, *which, taken, destroy=False),
+        )
+        cloud.work_off(cloud.heir, operation)
+        given = named(_members(cloud))
+        found: Operation = _do(cloud, lambda c: begin(conductor, c, *which, given, **more))
+        return found
+
+    return story
+
+
+def _policy(cloud: Cloud) -> Operation:
+    return _about(begin_group.begin, GroupAction.POLICY)(cloud)[1]  # type: ignore[index,no-any-return]
+
+
+def _steer(cloud: Cloud) -> Operation:
+    """It is reverted while nothing of it has begun."""
+    profile = _profile(cloud, "b")
+    group, conductor = _group(cloud), cloud.world.conductor.cloud
+    which = (cloud.world.ctxt, group)
+    changes = GroupChanges(profile_id=profile)
+    _do(cloud, lambda c: begin_group.change(conductor, c, *which, changes))
+    found: Operation = _do(cloud, lambda c: begin_group.steer(conductor, c, *which, "roll_back"))
+    return found
+
+
+def _recover(cloud: Cloud) -> Operation:
+    group, conductor = _group(cloud), cloud.world.conductor.cloud
+    member = _members(cloud)[0]
+    del group
+    found: Operation = _do(
+        cloud, lambda c: begin_group.recover_member(conductor, c, cloud.world.ctxt, member)
+    )
+    return found
+
+
+def _keep(cloud: Cloud) -> Operation:
+    """A member is deleted by its user: what follows began with the end of that."""
+    _group(cloud)
+    uuid = next(one.server_uuid for one in cloud.world.rows(schema.scaling_members))
+    return cloud.act(cloud.world.row(uuid), "delete")
+
+
+STORIES: Mapping[tuple[str, str], Story] = {
+    (GroupAction.CREATE, "well"): _create,
+    (GroupAction.UPDATE, "well"): _update,
+    (GroupAction.RESIZE, "well"): _resize(GroupAction.RESIZE, 2),
+    (GroupAction.SCALE_OUT, "well"): _resize(GroupAction.SCALE_OUT, 1),
+    (GroupAction.SCALE_IN, "well"): _resize(GroupAction.SCALE_IN, -1),
+    (GroupAction.CHECK, "well"): _about(begin_group.tend, GroupAction.CHECK),
+    (GroupAction.RECOVER, "well"): _recover,
+    (GroupAction.ADD_MEMBERS, "well"): _with_members(
+        begin_group.add_members, lambda members: members[1:]
+    ),
+    (GroupAction.TAKE_OUT, "well"): _with_members(
+        begin_group.take_out, lambda members: members[:1], destroy=True
+    ),
+    (GroupAction.REPLACE_MEMBERS, "well"): _with_members(
+        begin_group.replace, lambda members: {members[0]: members[1]}
+    ),
+    (GroupAction.POLICY, "well"): _policy,
+    (GroupAction.STEER, "well"): _steer,
+    (GroupAction.KEEP, "well"): _keep,
+    (GroupAction.DELETE, "well"): _about(begin_group.delete, keep=False),
+}
+#: how many servers each leaves
+_LEFT = {
+    GroupAction.RESIZE: 4,
+    GroupAction.SCALE_OUT: 3,
+    GroupAction.SCALE_IN: 1,
+    GroupAction.DELETE: 0,
+}
+
+
+class TestGroups(Takeover):
+    stories = STORIES
+
+    def expect(self, cloud: Cloud, action: str, how: str, ends: Mapping[str, Any]) -> None:
+        left = 1 if action == GroupAction.TAKE_OUT else _LEFT.get(GroupAction(action), 2)
+        assert ends["working"] == left
+        assert ends["vms"] == left

@@ -54,7 +54,7 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
     working = sum(views.node_status(one) == "ACTIVE" for one in members)
     yield f"{working} of {group.desired} servers work."
     if group.deleting:
-        yield "It is being deleted: it goes once its servers are seen gone."
+        yield "It is being deleted, which ends once its servers are seen gone."
     if group.halted is not None:
         yield f"Its circuit is open: {group.halted}"
         yield (

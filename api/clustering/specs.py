@@ -36,7 +36,7 @@ ABSENT_POLICIES: Mapping[str, str] = {
     "senlin.policy.loadbalance": "There is no load balancer here.",
     "senlin.policy.batch": "Give the cluster the options micronova.max_surge and others.",
 }
-#: a profile's property → where the body of a create has it
+#: a profile's property → its name in the body of a create
 _PLAIN: Mapping[str, str] = {
     "name": "name",
     "key_name": "key_name",

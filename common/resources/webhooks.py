@@ -25,7 +25,7 @@ def hashed(receiver_id: str, secret: str) -> str:
 
 
 def is_of(key_hash: str, receiver_id: str, secret: str) -> bool:
-    """Return whether a secret is the one that is stored, in the same time whatever it is."""
+    """Return whether a secret is the stored one, in the same time whatever it is."""
     return hmac.compare_digest(key_hash.encode(), hashed(receiver_id, secret).encode())
 
 

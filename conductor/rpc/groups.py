@@ -95,7 +95,7 @@ class GroupRpc(Protocol):
         """Change its ``name`` or ``meta``; what servers are made of never changes."""
 
     def delete_profile(self, ctxt: RequestContext, profile_id: str) -> None:
-        """Delete a profile. Raises Conflict while a group or a member has it."""
+        """Delete a profile. Raises Conflict while a group or a member uses it."""
 
     def create_group(self, ctxt: RequestContext, group: NewGroup) -> tuple[str, int]:
         """Begin to create a group with its members; return its ID and the operation's number.
@@ -158,7 +158,7 @@ class GroupRpc(Protocol):
         """Rename a policy."""
 
     def delete_policy(self, ctxt: RequestContext, policy_id: str) -> None:
-        """Delete a policy. Raises Conflict while a group has it."""
+        """Delete a policy. Raises Conflict while it is attached."""
 
     def bind_policy(
         self, ctxt: RequestContext, group_id: str, policy_id: str, *, enabled: bool, new: bool

@@ -23,6 +23,7 @@ from conductor import rpc as conductor_rpc
 from conductor.endpoints.audits import AuditEndpoint
 from conductor.endpoints.bulk_migrations import BulkMigrationEndpoint
 from conductor.endpoints.events import EventEndpoint
+from conductor.endpoints.groups import GroupEndpoint
 from conductor.endpoints.hosts.aggregates import AggregateEndpoint
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.endpoints.images import ImageEndpoint
@@ -102,6 +103,7 @@ NOUNS = {
     conductor_rpc.VolumeTypeRpc: VolumeTypeEndpoint,
     conductor_rpc.ServerVolumeRpc: ServerVolumeEndpoint,
     conductor_rpc.RefusalRpc: RefusalEndpoint,
+    conductor_rpc.GroupRpc: GroupEndpoint,
 }
 
 

@@ -1,1 +1,1 @@
-"""Scaling groups: an operation keeps the number of their servers, whatever happens to them."""
+"""Scaling groups: an operation restores the number of their servers, whatever happens."""

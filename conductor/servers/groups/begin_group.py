@@ -130,7 +130,7 @@ def _begin(
     group: Group,
     action: GroupAction,
 ) -> Operation:
-    """Write an operation that looks at the group now, and what the group shows meanwhile."""
+    """Write an operation that looks at the group now, and what the group shows until then."""
     item = start.new(cloud, action, (ResourceType.GROUP, group.id), group.project_id)
     status = WHILE.get(action, Status.RESIZING)
     store.change(connection, group.id, status=status, updated_at=clock.utcnow())

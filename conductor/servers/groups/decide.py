@@ -29,7 +29,7 @@ from common.resources.groups import (
 from common.resources.states import VmState
 from conductor.store.groups.groups import Group, Member
 
-#: what can be started, or goes on by itself
+#: what can be started
 _AT_REST = frozenset({VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 _WORKS = frozenset({VmState.ACTIVE, VmState.RESIZED, VmState.RESCUED})
 #: the longest time until a group with something open is looked at again, whatever happens
@@ -56,7 +56,7 @@ def condition(member: Member) -> Condition:
     if member.vm_state in _WORKS and member.task_state is None:
         return Condition.WELL
     if member.locked_by is not None or member.held:
-        # Whoever locks a server doesn't want it to be touched.
+        # A user who locks a server doesn't want it to be touched.
         return Condition.BUSY
     if member.vm_state == VmState.ERROR:
         return Condition.SICK if member.launched_at is not None else Condition.FAILED
@@ -309,7 +309,7 @@ class _Deciding:
         if len(sick) > 1 and len(sick) == len(launched) and not self.facts.recover:
             self.round.waits_for = (
                 f"All of its {len(sick)} members are not well at once: a network or a storage may "
-                "be away, and none is repaired. Repair them by `openstack cluster recover`."
+                "be away, and none is repaired. Repair them by `micronova group recover`."
             )
             return
         room = self.options.at_once - len(self._is(Condition.BUILDING))
@@ -428,7 +428,7 @@ class _Deciding:
             if one.state != MemberState.KEPT and there and free:
                 self.round.deletes.append(str(one.server_uuid))
 
-    # --- how it goes on
+    # --- what follows
 
     def _end(self) -> None:
         made = self.round
@@ -441,7 +441,7 @@ class _Deciding:
         self._status()
 
     def _rest(self) -> None:
-        """Say how it goes on where nothing is done now."""
+        """Decide what follows where nothing is done now."""
         made, missing = self.round, self._is(Condition.NONE)
         unsettled = [one for one in self._is(Condition.WELL) if not self._is_ready(one)]
         outdated = [one for one in self._kept() if self._is_outdated(one)]
@@ -474,7 +474,7 @@ class _Deciding:
         self._set(status=status, status_reason=reason)
 
 
-#: reasons that a group at rest goes on to show
+#: reasons that a group at rest still shows
 _LASTING = ("Rolled back", "Paused")
 _MISSED_BY_NOBODY = (Condition.NONE, Condition.FAILED, Condition.SICK)
 

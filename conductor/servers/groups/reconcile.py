@@ -1,8 +1,8 @@
-"""Keeps the number of a group's members: looks, writes what follows, then begins it.
+"""Restores the number of a group's members: looks, writes what follows, then begins it.
 
 One transaction looks at the group, with its open operations and its row locked, and writes into
 its members' rows what is to become of them. What is begun on servers has transactions of its own,
-each of which looks again: a conductor that dies between them leaves rows that say what is missing.
+which look again: a conductor that dies between them leaves rows that say what is missing.
 No thread waits for a server: what happens to one makes the group's operation due.
 """
 

@@ -74,7 +74,7 @@ def change_profile(
 
 def delete_profile(connection: sa.Connection, profile_id: str, project_id: str | None) -> None:
     """Delete a profile. Raises NotFound, Conflict while it is used."""
-    # Locked: a group that begins to use it meanwhile is seen, or finds it gone.
+    # Locked: a group that begins to use it at the same time is seen, or finds it gone.
     of = scaling_profiles.c
     connection.execute(sa.select(of.id).where(of.id == profile_id).with_for_update())
     _found(connection, PROFILES, profile_id, project_id)
@@ -129,7 +129,7 @@ def rename_policy(
 
 
 def delete_policy(connection: sa.Connection, policy_id: str, project_id: str | None) -> None:
-    """Delete a policy. Raises NotFound, Conflict while a group has it."""
+    """Delete a policy. Raises NotFound, Conflict while it is attached."""
     of = scaling_policies.c
     connection.execute(sa.select(of.id).where(of.id == policy_id).with_for_update())
     policy(connection, policy_id, project_id)

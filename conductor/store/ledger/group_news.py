@@ -32,7 +32,7 @@ def note(connection: sa.Connection, servers: Iterable[Server]) -> None:
 
 
 def wake(connection: sa.Connection, group_id: str) -> None:
-    """Make a group's open operations due now, or begin one that looks at its members."""
+    """Make a group's open operations due now, or begin an operation that looks at its members."""
     mine = about(ResourceType.GROUP, group_id) & operations.c.state.in_(OPEN_STATES)
     due = operations.update().where(mine).values(not_before=None)
     if connection.execute(due).rowcount or begin(connection, group_id):

@@ -74,7 +74,7 @@ def move(
         raise StaleTransition(server_uuid=server.uuid, operation_id=operation_id)
     connection.execute(_MOVED, _history(made, now))
     change_events.note(connection, [_notice(made)])
-    _tell_groups(connection, [made])
+    _notify_groups(connection, [made])
     return server.replace(**_columns(made))
 
 
@@ -115,7 +115,7 @@ def move_through(connection: sa.Connection, walks: Sequence[Walk]) -> None:
         if connection.execute(_MOVE, rows).rowcount != len(rows):
             raise StaleTransition(servers=[row["of"] for row in rows])
     connection.execute(_MOVED, history)
-    _tell_groups(
+    _notify_groups(
         connection,
         [Move(one.server, one.operation_id, *one.states[-1], one.values) for one in walks],
     )
@@ -161,11 +161,11 @@ def move_all(connection: sa.Connection, moves: Sequence[Move]) -> list[Server]:
         raise StaleTransition(servers=len(ordered), moved=result.rowcount)
     connection.execute(_MOVED, [_history(one, now) for one in ordered])
     change_events.note(connection, [_notice(one) for one in ordered])
-    _tell_groups(connection, ordered)
+    _notify_groups(connection, ordered)
     return [one.server.replace(**_columns(one)) for one in moves]
 
 
-def _tell_groups(connection: sa.Connection, moves: Sequence[Move]) -> None:
+def _notify_groups(connection: sa.Connection, moves: Sequence[Move]) -> None:
     """Have groups look at members of theirs that come to rest, or are something else now."""
     group_news.note(
         connection,

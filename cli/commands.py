@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
     "group delete": "cli.group.group:DeleteGroup",
     "group explain": "cli.group.group:ExplainGroup",
     "group list": "cli.group.group:ListGroups",
+    "group quota": "cli.group.group:ShowGroupQuota",
     "group recover": "cli.group.group:RecoverGroup",
     "group replace": "cli.group.group:ReplaceGroup",
     "group scale": "cli.group.group:ScaleGroup",

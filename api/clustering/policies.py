@@ -27,6 +27,7 @@ _ROWS = {
         "actions:get": "Show an action.",
         "events:index": "List events.",
         "events:get": "Show an event.",
+        "quotas:show": "Show how many groups a project may have.",
     },
     PROJECT_MEMBER: {
         "profiles:create": "Make a profile.",
@@ -52,6 +53,7 @@ _ROWS = {
     "rule:context_is_admin": {
         "clusters:global": "List the records of all projects.",
         "services:index": "List services.",
+        "quotas:update": "Change how many groups a project may have.",
     },
 }
 

@@ -14,6 +14,7 @@ from api.clustering.resources.clusters import Clusters
 from api.clustering.resources.nodes import Nodes
 from api.clustering.resources.policies import Policies
 from api.clustering.resources.profiles import Profiles
+from api.clustering.resources.quotas import Quotas
 from api.clustering.resources.receivers import Receivers, Webhooks
 from api.clustering.resources.types import About
 from api.clustering.resources.versions import Versions
@@ -58,6 +59,7 @@ ROUTES = (
     Row("/receivers/{receiver_id}", Receivers, _ITEM),
     Row("/receivers/{receiver_id}/notify", Receivers, {"POST": "notify"}),
     Row("/webhooks/{receiver_id}/trigger", Webhooks, {"POST": "trigger"}),
+    Row("/quotas/{project_id}", Quotas, {"GET": "show", "PUT": "update"}),
     Row("/actions", Actions, {"GET": "index"}),
     Row("/actions/{action_id}", Actions, {"GET": "show", "PATCH": "update"}),
     Row("/events", Events, {"GET": "index"}),

@@ -158,3 +158,4 @@ RECEIVER = _record(
 RECEIVER_UPDATE = _record(
     "receiver", name=_NAME_OR_NONE, action=_REFERENCE_OR_NONE, params=_PARAMS
 )
+QUOTA = _record("quota", ("groups",), groups={**_NUMBER, "type": ["integer", "string"]})

@@ -216,8 +216,6 @@ class RecoverGroup(ShowOne):
 class ExplainGroup(Command):
     """Explain why a group is as it is, and what would change that."""
 
-    in_all_regions = True
-
     arguments = (_GROUP,)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -250,6 +248,25 @@ class DeleteGroup(Command):
     def _until_gone(self, group_id: str) -> None:
         while api(self.cloud).get(f"/clusters/{group_id}").status_code != 404:
             self.cloud.pause(_PAUSE_SECONDS)
+
+
+class ShowGroupQuota(ShowOne):
+    """Show how many groups a project may have, and has; set it."""
+
+    arguments = (
+        argument("--project", metavar="<project>", help="Project (name or ID); your own if none"),
+        argument(
+            "--set", metavar="<count>", type=int, help="Another limit; -1: none (admin only)"
+        ),
+    )
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Return limit and use."""
+        path = f"/quotas/{self.cloud.project_id(parsed_args.project)}"
+        if parsed_args.set is not None:
+            answer(api(self.cloud).put(path, json={"quota": {"groups": parsed_args.set}}))
+        found = answer(api(self.cloud).get(path))["quota"]["groups"]
+        return ("limit", "in use"), (found["limit"], found["in_use"])
 
 
 def api(cloud: Cloud) -> Any:

@@ -22,8 +22,9 @@ from tests.chaos.director import Step
 from tests.chaos.drain_play import SERVERS, DrainPlay
 from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
-from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, WAITING, Play
+from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, SCALE, WAITING, Play
 from tests.chaos.resource_play import STORIES, ResourcePlay
+from tests.chaos.scale_play import ScalePlay
 from tests.chaos.stage import NODES, Party, Plan, Stage, stage
 from tests.chaos.waiting_play import WaitingPlay
 
@@ -34,12 +35,12 @@ IDLE_SECONDS = 2.5
 SCENARIOS = (
     *(name for name, one in ACTIONS.items() if one.options),
     DRAIN,
-    *(FIRST, BUILD, PAIR, DESTROY, GROUP, WAITING),
+    *(FIRST, BUILD, PAIR, DESTROY, GROUP, WAITING, SCALE),
     *(name for name, one in ACTIONS.items() if not one.options),
     *STORIES,
 )
 #: of which only steps that no other one has are cases
-BESIDE = (GROUP, DRAIN, WAITING)
+BESIDE = (GROUP, DRAIN, WAITING, SCALE)
 #: of the fixed sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
@@ -270,7 +271,7 @@ def kind_of(scenario: str) -> type[Play]:
         return ActionPlay
     if scenario in STORIES:
         return ResourcePlay
-    plays = {GROUP: GroupPlay, DRAIN: DrainPlay, WAITING: WaitingPlay}
+    plays = {GROUP: GroupPlay, DRAIN: DrainPlay, WAITING: WaitingPlay, SCALE: ScalePlay}
     return plays.get(scenario, Play)
 
 

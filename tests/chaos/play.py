@@ -16,7 +16,7 @@ from tests.chaos.stage import Stage
 #: those whose builds are the first of their image
 FIRST = "first build"
 BUILD, PAIR, DESTROY = "build", "build of two", "destroy"
-GROUP, DRAIN, WAITING = "group", "drain", "waiting"
+GROUP, DRAIN, WAITING, SCALE = "group", "drain", "waiting", "scaling group"
 #: servers of one request
 COUNTS = {PAIR: 2}
 

@@ -10,6 +10,7 @@ import falcon.testing
 import pytest
 
 from api.clustering.app import make_app
+from conductor.endpoints.quotas import QuotaEndpoint
 from conductor.seed import parse_flavor
 from conductor.store.servers import flavors
 from db import engine
@@ -25,13 +26,24 @@ SPEC = {
 }
 
 
+class _Conductor:
+    """The endpoints that the API calls, as over the bus."""
+
+    def __init__(self, groups: Groups) -> None:
+        self._groups = groups.rpc
+        self.set_quota = QuotaEndpoint(groups.world.conductor.cloud).set_quota
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._groups, name)
+
+
 class ClusteringApi:
     """The API and the cloud behind it."""
 
     def __init__(self, groups: Groups) -> None:
         self.groups, self.world = groups, groups.world
         self._reader = engine.reader(self.world.url)
-        conductor: Any = groups.rpc
+        conductor: Any = _Conductor(groups)
         app = make_app(a_conf(), self._reader, conductor, auth.header_auth)
         self._client = falcon.testing.TestClient(app)
 

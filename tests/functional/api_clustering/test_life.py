@@ -316,3 +316,17 @@ def test_an_open_circuit_is_explained(api: ClusteringApi) -> None:
     assert said[0] == "0 of 3 servers work."
     assert said[1].startswith("Its circuit is open: 5 creations in a row failed")
     assert "micronova group recover" in said[2]
+
+
+def test_a_quota_bounds_groups(api: ClusteringApi) -> None:
+    assert api.show("/quotas/demo", "quota") == {"groups": {"limit": 10, "in_use": 0}}
+    assert api.ask("PUT", "/quotas/demo", {"quota": {"groups": 1}})[0] == 403
+    assert api.ask("GET", "/quotas/demo", token=auth.OTHER)[0] == 403
+    status, answer = api.ask("PUT", "/quotas/demo", {"quota": {"groups": 1}}, token=auth.ADMIN)
+    assert (status, answer["quota"]["groups"]["limit"]) == (200, 1)
+    api.cluster(0)
+    asked = {"name": "two", "profile_id": "small", "desired_capacity": 0}
+    status, answer = api.ask("POST", "/clusters", {"cluster": asked})
+    assert status == 403
+    assert answer["error"]["message"].startswith("Quota exceeded for groups: Requested 1")
+    assert api.show("/quotas/demo", "quota") == {"groups": {"limit": 1, "in_use": 1}}

@@ -1,0 +1,148 @@
+"""The scenario of a scaling group: it is created, grows, loses a member to its user, and shrinks.
+
+Whatever strikes, it has as many servers as desired in the end, no index has two, and no server of
+it is left once it is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from common import ids
+from common.errors import MicronovaError
+from common.resources.groups import GroupAction
+from common.resources.states import OPEN_STATES
+from conductor.rpc.groups import NewGroup, NewProfile, Resize
+from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
+from db import schema
+from tests.chaos.cloud import FLAVOR
+from tests.chaos.play import Play, worst
+from tests.chaos.stage import Stage
+
+FEW, MANY = 1, 2
+
+
+class ScalePlay(Play):
+    """One run."""
+
+    def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
+        super().__init__(stage, scenario, number, image)
+        self._profile = ""
+
+    def prepare(self) -> None:
+        """See ``Play``: there is a profile."""
+        network = RequestedNetwork(ids.named("network", "vmbr0"))
+        image = ids.named("image", self.image)
+        request = CreateServers("", FLAVOR, image, networks=(network,))
+        new = NewProfile(self.name, {}, request)
+        self._profile = self.stage.client.create_profile(self.stage.context(), new)
+
+    def act(self) -> None:
+        """See ``Play``."""
+        new = NewGroup(self.name, self._profile, FEW, 0, 4, 600)
+        ask, client = self.stage._ask, self.stage.client
+        ask("create_group", lambda: client.create_group(self.stage.context(), new))
+        self._rest()
+        self._resize(MANY)
+        self._rest()
+        first = next((row for row in self.rows() if row.deleted_at is None), None)
+        if first is not None:
+            self.stage.act(first.uuid, "delete")
+        self._rest()
+        self._resize(FEW)
+
+    def _resize(self, size: int) -> None:
+        group = self._group()
+        if group is None:
+            return
+        asked = Resize(GroupAction.RESIZE, "EXACT_CAPACITY", size)
+        client = self.stage.client
+        self.stage._ask(
+            "resize_group", lambda: client.resize_group(self.stage.context(), group.id, asked)
+        )
+
+    def rows(self) -> list[Any]:
+        """See ``Play``: all servers that the group has or had."""
+        group = self._group()
+        if group is None:
+            return []
+        columns = schema.servers.c
+        query = sa.select(schema.servers).where(columns.member_of == group.id)
+        return self.stage.rows(query.order_by(columns.id))
+
+    def settled(self) -> str:
+        """See ``Play``."""
+        if self._group() is None:
+            self.stage.settle()
+            if self._group() is None:
+                return "none"
+        self._rest()
+        return worst(self._alive())
+
+    def kept(self) -> str:
+        """Whether the group is as desired; it is deleted afterwards, and its servers with it."""
+        group = self._group()
+        if group is None:
+            return ""
+        self._until(lambda: not self._wrong(group.id))
+        wrong = self._wrong(group.id)
+        client = self.stage.client
+
+        def gone() -> bool:
+            if self._group() is not None and not self._open(group.id):
+                with contextlib.suppress(MicronovaError):
+                    client.delete_group(self.stage.context(), group.id, keep=False)
+            return self._group() is None
+
+        self.stage._ask(
+            "delete_group",
+            lambda: client.delete_group(self.stage.context(), group.id, keep=False),
+        )
+        self.stage.helped(gone)
+        return wrong
+
+    # --- inner
+
+    def _group(self) -> Any:
+        columns = schema.scaling_groups.c
+        query = sa.select(schema.scaling_groups).where(columns.name == self.name)
+        found = self.stage.rows(query)
+        assert len(found) <= 1, f"one request made {len(found)} groups"
+        return found[0] if found else None
+
+    def _alive(self) -> list[Any]:
+        return [row for row in self.rows() if row.deleted_at is None]
+
+    def _open(self, group_id: str) -> list[Any]:
+        columns = schema.operations.c
+        query = sa.select(columns.id).where(
+            columns.resource_id == group_id, columns.state.in_(OPEN_STATES)
+        )
+        return self.stage.rows(query)
+
+    def _rest(self) -> None:
+        """Wait until nothing is open about the group."""
+        group = self._group()
+        if group is not None:
+            self._until(lambda: not self._open(group.id))
+
+    def _until(self, check: Callable[[], Any]) -> None:
+        self.stage.helped(check)
+
+    def _wrong(self, group_id: str) -> str:
+        """What is wrong while nothing is open; too many servers are wrong at any time."""
+        group, alive = self._group(), self._alive()
+        columns = schema.scaling_members.c
+        query = sa.select(columns.member_index).where(columns.group_id == group_id)
+        twice = [one for one, count in Counter(self.stage.rows(query)).items() if count > 1]
+        if twice:
+            return f"two members have the index {twice}"
+        states = [row.vm_state for row in alive]
+        if states != ["active"] * group.desired:
+            return f"{states} of {group.desired} ({group.status}: {group.status_reason})"
+        return ""

@@ -13,6 +13,7 @@ from common.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from common.log import logger
 from common.resources.groups import GroupAction
 from common.resources.states import OperationState
+from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.engine.runner import Runner
@@ -20,6 +21,7 @@ from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, NewReceiver
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.groups import begin_group
+from conductor.servers.groups.begin_group import AlreadyBegun
 from conductor.store.groups import catalog
 from conductor.store.groups import groups as store
 from conductor.store.records import Operation
@@ -56,7 +58,10 @@ class GroupEndpoint:
         return self._cloud.store.run(work)
 
     def _begin(self, work: Callable[[Transaction], Operation]) -> int:
-        operation = self._do(work)
+        try:
+            operation = self._do(work)
+        except AlreadyBegun as before:
+            return before.number
         LOG.info("%s begins: operation %d.", operation.title, operation.id)
         if operation.state != OperationState.DONE:
             self._runner.submit(operation)
@@ -65,7 +70,9 @@ class GroupEndpoint:
     # --- profiles
 
     def create_profile(self, ctxt: RequestContext, profile: NewProfile) -> str:
-        return self._do(lambda c: catalog.create_profile(c, ctxt, profile))
+        # The same one however often the transaction is tried, or the call comes.
+        made = deadlines.new_uuid()
+        return self._do(lambda c: catalog.create_profile(c, ctxt, profile, made))
 
     def change_profile(
         self, ctxt: RequestContext, profile_id: str, values: Mapping[str, Any]
@@ -79,9 +86,12 @@ class GroupEndpoint:
     # --- groups
 
     def create_group(self, ctxt: RequestContext, group: NewGroup) -> tuple[str, int]:
-        group_id, operation = self._do(lambda c: begin_group.create(self._cloud, c, ctxt, group))
-        self._runner.submit(operation)
-        return group_id, operation.id
+        made = deadlines.new_uuid()
+
+        def work(connection: Transaction) -> Operation:
+            return begin_group.create(self._cloud, connection, ctxt, group, made)[1]
+
+        return made, self._begin(work)
 
     def change_group(self, ctxt: RequestContext, group_id: str, changes: GroupChanges) -> int:
         return self._begin(lambda c: begin_group.change(self._cloud, c, ctxt, group_id, changes))
@@ -129,7 +139,9 @@ class GroupEndpoint:
     ) -> str:
         row = begin_group.new_standalone(ctxt, name, profile_id)
 
-        def work(connection: Transaction) -> Operation:
+        def work(connection: Transaction) -> Operation | None:
+            if store.has_member(connection, str(row["id"])):
+                return None
             request = store.profile_of(connection, profile_id)
             if request is None:
                 raise NotFound(f"The profile '{profile_id}' could not be found.")
@@ -140,7 +152,9 @@ class GroupEndpoint:
             store.add(connection, [{**row, "meta": dict(metadata), "server_uuid": uuid}])
             return operation
 
-        self._runner.submit(self._do(work))
+        operation = self._do(work)
+        if operation is not None:
+            self._runner.submit(operation)
         return str(row["id"])
 
     def change_member(
@@ -175,7 +189,8 @@ class GroupEndpoint:
     # --- policies
 
     def create_policy(self, ctxt: RequestContext, name: str, spec: Mapping[str, Any]) -> str:
-        return self._do(lambda c: catalog.create_policy(c, ctxt, name, spec))
+        made = deadlines.new_uuid()
+        return self._do(lambda c: catalog.create_policy(c, ctxt, name, spec, made))
 
     def change_policy(self, ctxt: RequestContext, policy_id: str, name: str) -> None:
         self._do(lambda c: catalog.rename_policy(c, policy_id, scope(ctxt), name))
@@ -270,7 +285,10 @@ class GroupEndpoint:
             resize = Resize(action, begin_group.CHANGE, sign * count, strict=False)
             return begin_group.resize(*which, resize)
 
-        operation = self._do(work)
+        try:
+            operation = self._do(work)
+        except AlreadyBegun as before:
+            return before.number
         if operation is None:
             return 0
         self._runner.submit(operation)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common import clock, ids
+from common import clock
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from common.resources import groups
@@ -33,17 +33,35 @@ _DONE = OperationState.DONE
 MOST_MEMBERS = 1000
 
 
+class AlreadyBegun(Exception):
+    """The call has come before, and begun an operation: a message may come twice."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _require_once(connection: Transaction, group_id: str) -> None:
+    number = store.begun_by(connection, group_id, deadlines.call())
+    if number is not None:
+        raise AlreadyBegun(number)
+
+
 def create(
-    cloud: Cloud, connection: Transaction, ctxt: RequestContext, new: NewGroup
+    cloud: Cloud,
+    connection: Transaction,
+    ctxt: RequestContext,
+    new: NewGroup,
+    group_id: str,
 ) -> tuple[str, Operation]:
-    """Write a group with its members, which have no servers yet."""
+    """Write a group with its members, which have no servers yet. Raises AlreadyBegun."""
+    _require_once(connection, group_id)
     quotas.lock(connection, str(ctxt.project_id))
     _require_quota(cloud, connection, str(ctxt.project_id))
     if store.profile_of(connection, new.profile_id) is None:
         raise NotFound(f"The profile '{new.profile_id}' could not be found.")
     check_size(new.desired, new.min_size, new.max_size)
     check_options(new.config)
-    group_id = deadlines.new_uuid()
     row = {
         "id": group_id,
         "project_id": ctxt.project_id,
@@ -147,8 +165,9 @@ def begin(
     group_id: str,
     action: GroupAction,
 ) -> tuple[Group, Operation]:
-    """Lock a group and begin an operation about it. Raises NotFound, Conflict."""
+    """Lock a group and begin an operation about it. Raises NotFound, Conflict, AlreadyBegun."""
     group = locked(connection, ctxt, group_id)
+    _require_once(connection, group_id)
     return group, _begin(cloud, connection, ctxt, group, action)
 
 
@@ -262,6 +281,7 @@ def delete(
     """Delete a group: its servers first, unless they are kept."""
     opened = store.open_operations(connection, group_id)
     group = store.locked(connection, group_id, scope(ctxt))
+    _require_once(connection, group_id)
     if keep:
         operation = _begin(cloud, connection, ctxt, group, GroupAction.DELETE)
         look = store.look(connection, group_id)
@@ -383,7 +403,7 @@ def recover_member(
 def new_standalone(ctxt: RequestContext, name: str, profile_id: str) -> dict[str, Any]:
     """Return the row of a member that is in no group."""
     return {
-        "id": ids.new_uuid(),
+        "id": deadlines.new_uuid(),
         "project_id": ctxt.project_id,
         "user_id": ctxt.user_id,
         "name": name,

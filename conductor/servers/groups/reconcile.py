@@ -18,7 +18,6 @@ from typing import Any
 from common import clock, ids
 from common.context import RequestContext
 from common.errors import (
-    Conflict,
     MicronovaError,
     NotFound,
     QuotaExceeded,
@@ -79,7 +78,7 @@ class GroupFlow:
         found = self._cloud.store.run(lambda c: self._look(c, task))
         if found is None:
             return
-        ctxt = task.operation.ctxt
+        ctxt = _of_maker(found.look, task.operation)
         for uuid in found.round.deletes:
             self._begin(functools.partial(self._accept.act, ctxt, uuid, "delete"))
         for member, repair in found.round.repairs:
@@ -94,7 +93,9 @@ class GroupFlow:
         """Begin something on a server; what is refused now is seen by the next look."""
         try:
             operation = begin()
-        except (Conflict, NotFound) as error:
+        except (StaleTransition, Unavailable):
+            raise
+        except MicronovaError as error:
             LOG.info("A member is left as it is for now: %s", error.message)
             return
         if operation is not None:
@@ -194,18 +195,12 @@ class GroupFlow:
 
     def _repair(self, ctxt: RequestContext, member: Member, repair: Repair) -> Operation | None:
         uuid = str(member.server_uuid)
-        if repair == Repair.REBUILD:
-            request = RebuildServer(str(self._image_of(uuid)), self._properties_of(uuid))
+        with self._cloud.store.read() as connection:
+            server = servers.get(connection, uuid)
+        if repair == Repair.REBUILD and server.root_image_id is not None:
+            request = RebuildServer(server.root_image_id, server.image_properties)
             return self._rebuilds.rebuild(ctxt, uuid, request)
         return self._accept.act(ctxt, uuid, _STARTS.get(str(member.vm_state), "reboot-hard"))
-
-    def _image_of(self, server_uuid: str) -> str | None:
-        with self._cloud.store.read() as connection:
-            return servers.get(connection, server_uuid).image_id
-
-    def _properties_of(self, server_uuid: str) -> Mapping[str, str]:
-        with self._cloud.store.read() as connection:
-            return servers.get(connection, server_uuid).image_properties
 
     def _create(self, task: Work, member_id: str) -> bool:
         """Create a member's server, unless it has one; return whether others may follow."""
@@ -228,7 +223,8 @@ class GroupFlow:
         if member.state != MemberState.KEPT or not decide.may_create(facts(look)):
             return None
         request = self._request(connection, look, member)
-        operation = self._creates.accept(connection, task.operation.ctxt, request)
+        ctxt = _of_maker(look, task.operation)
+        operation = self._creates.accept(connection, ctxt, request)
         now = clock.utcnow()
         values = {"server_uuid": operation.server_uuid, "profile_id": look.group.profile_id}
         store.change_member(connection, member.id, updated_at=now, ready_at=None, **values)
@@ -273,6 +269,16 @@ class GroupFlow:
 
         LOG.info("Group %s: a creation is refused: %s", group_id, error.message)
         self._cloud.store.run(work)
+
+
+def _of_maker(look: Look, operation: Operation) -> RequestContext:
+    """Return the context of what is done with members: the group's maker's, under the request ID
+    of the group's operation, also where an administrator asked for that."""
+    asked = {
+        "request_id": operation.request_id,
+        "global_request_id": operation.context.get("global_request_id"),
+    }
+    return RequestContext.from_message({**look.context, **asked})
 
 
 _STARTS: Mapping[str, str] = {

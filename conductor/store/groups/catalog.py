@@ -8,10 +8,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock, codec
+from common import clock, codec, ids
 from common.context import RequestContext
 from common.errors import Conflict, NotFound
-from common.rpc import deadlines
 from conductor.rpc.groups import NewProfile, NewReceiver
 from db.reads.groups.groups import POLICIES, PROFILES, RECEIVERS, Kind, Policy, Receiver
 from db.schema import (
@@ -46,9 +45,12 @@ def _change(
 # --- profiles
 
 
-def create_profile(connection: sa.Connection, ctxt: RequestContext, new: NewProfile) -> str:
-    """Write a profile; return its ID."""
-    profile_id = deadlines.new_uuid()
+def create_profile(
+    connection: sa.Connection, ctxt: RequestContext, new: NewProfile, profile_id: str
+) -> str:
+    """Write a profile, unless the same call has; return its ID."""
+    if PROFILES.get(connection, profile_id, None) is not None:
+        return profile_id
     connection.execute(
         scaling_profiles.insert().values(
             id=profile_id,
@@ -97,10 +99,15 @@ def delete_profile(connection: sa.Connection, profile_id: str, project_id: str |
 
 
 def create_policy(
-    connection: sa.Connection, ctxt: RequestContext, name: str, spec: Mapping[str, Any]
+    connection: sa.Connection,
+    ctxt: RequestContext,
+    name: str,
+    spec: Mapping[str, Any],
+    policy_id: str,
 ) -> str:
-    """Write a policy; return its ID."""
-    policy_id = deadlines.new_uuid()
+    """Write a policy, unless the same call has; return its ID."""
+    if POLICIES.get(connection, policy_id, None) is not None:
+        return policy_id
     connection.execute(
         scaling_policies.insert().values(
             id=policy_id,
@@ -145,7 +152,7 @@ def bind(connection: sa.Connection, group_id: str, policy_id: str, *, enabled: b
     """Attach a policy to a group."""
     connection.execute(
         scaling_bindings.insert().values(
-            id=deadlines.new_uuid(), group_id=group_id, policy_id=policy_id, enabled=enabled
+            id=ids.new_uuid(), group_id=group_id, policy_id=policy_id, enabled=enabled
         )
     )
 

@@ -32,6 +32,9 @@ from db.schema import (
     servers,
 )
 
+#: operations that are looked at for that of a call
+_LAST = 50
+
 __all__ = ["Binding", "Group", "Member"]  # of the read side, as the other rooms name them
 
 _G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
@@ -49,6 +52,18 @@ def open_operations(connection: sa.Connection, group_id: str) -> list[Operation]
         .with_for_update()
     )
     return [ledger.from_row(row._mapping) for row in connection.execute(query)]
+
+
+def begun_by(connection: sa.Connection, group_id: str, call: str) -> int | None:
+    """Return the operation about a group that a call has begun; None: it has begun none."""
+    if not call:
+        return None
+    query = sa.select(_T.id, _T.context).where(about(ResourceType.GROUP, group_id))
+    # A message comes twice at about the same time.
+    for row in connection.execute(query.order_by(_T.id.desc()).limit(_LAST)):
+        if row.context.get("call") == call:
+            return int(row.id)
+    return None
 
 
 # --- groups
@@ -108,16 +123,20 @@ class Look:
     members: Sequence[Member]
     policies: Sequence[Mapping[str, Any]]
     """The specs of those that are enabled."""
+    context: Mapping[str, Any]
+    """Of the request that made it: what is done with its members is done for its maker."""
 
 
 def look(connection: sa.Connection, group_id: str) -> Look | None:
-    """Return a group with its members, locked; None: it is deleted. Four queries."""
+    """Return a group with its members, locked; None: it is deleted. Five queries."""
     try:
         group = locked(connection, group_id, None)
     except NotFound:
         return None
     found = reads.members(connection, group_id)
-    return Look(group, found, [one.spec for one in bound(connection, group_id) if one.enabled])
+    specs = [one.spec for one in bound(connection, group_id) if one.enabled]
+    context = connection.execute(sa.select(_G.context).where(_G.id == group_id)).scalar_one()
+    return Look(group, found, specs, context)
 
 
 def bound(connection: sa.Connection, group_id: str) -> list[Binding]:
@@ -140,6 +159,11 @@ def member(connection: sa.Connection, member_id: str, project_id: str | None) ->
     if found is None:
         raise NotFound(f"The node '{member_id}' could not be found.")
     return found
+
+
+def has_member(connection: sa.Connection, member_id: str) -> bool:
+    """Return whether there is a member with this ID."""
+    return MEMBERS.get(connection, member_id, None) is not None
 
 
 def let_go(connection: sa.Connection, members: Sequence[Member]) -> None:

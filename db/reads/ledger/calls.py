@@ -26,6 +26,9 @@ from db.schema import (
     networks,
     operations,
     ports,
+    scaling_members,
+    scaling_policies,
+    scaling_profiles,
     security_group_rules,
     security_groups,
     server_groups,
@@ -43,9 +46,12 @@ MAKES: Mapping[str, sa.Column[Any]] = {
     "create_backup": volume_backups.c.id,
     "create_default_rules": default_group_rules.c.id,
     "create_image": images.c.id,
+    "create_member": scaling_members.c.id,
     "create_network_shares": network_shares.c.id,
     "create_networks": networks.c.id,
+    "create_policy": scaling_policies.c.id,
     "create_ports": ports.c.id,
+    "create_profile": scaling_profiles.c.id,
     "create_security_group_rules": security_group_rules.c.id,
     "create_security_groups": security_groups.c.id,
     "create_server_group": server_groups.c.uuid,
@@ -103,6 +109,8 @@ def _begun(
         query = sa.select(servers.c.reservation_id).where(servers.c.uuid == uuids[0])
         reservation = connection.execute(query).scalar_one()
         return rpc.Done({"reservation_id": reservation, "uuids": uuids})
+    if method == "create_group":
+        return rpc.Done([begun[0].resource_id, begun[0].id])
     if kind is int:
         return rpc.Done(begun[0].id)
     if kind is type(None):

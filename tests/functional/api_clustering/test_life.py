@@ -330,3 +330,18 @@ def test_a_quota_bounds_groups(api: ClusteringApi) -> None:
     assert status == 403
     assert answer["error"]["message"].startswith("Quota exceeded for groups: Requested 1")
     assert api.show("/quotas/demo", "quota") == {"groups": {"limit": 1, "in_use": 1}}
+
+
+def test_what_an_administrator_asks_is_done_for_the_group_s_maker(api: ClusteringApi) -> None:
+    group = api.cluster(1)
+    answer = api.answer(
+        "POST",
+        f"/v1/clusters/{group}/actions",
+        {"scale_out": {"count": 1}},
+        token=auth.ADMIN,
+    )
+    assert answer.status_code == 202, answer.text
+    api.groups.settled(group, 2)
+    owners = {(one.project_id, one.user_id) for one in api.groups.servers().values()}
+    assert owners == {("demo", "demo")}
+    assert {one.project_id for one in api.groups.members()} == {"demo"}

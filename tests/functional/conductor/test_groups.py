@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 from common.messages.commands import Build, Command, Destroy
 from common.messages.reports import Category, Failure
 from common.resources.groups import GroupAction
+from common.rpc import deadlines
+from common.rpc.deadlines import Deadline, Wait
 from conductor.endpoints.groups import GroupEndpoint
 from conductor.rpc.groups import NewGroup, NewProfile, Resize
 from conductor.rpc.servers.flavors import FlavorSnapshot
@@ -217,3 +220,22 @@ def hasten_all(groups: Groups, group: str, until: Callable[[], bool]) -> None:
         return until()
 
     groups.world._wait(step, bool)
+
+
+def test_a_call_that_comes_twice_is_carried_out_once(groups: Groups) -> None:
+    profile = groups.profile()
+    new = NewGroup("web", profile, 1, 0, 9, 3600)
+    asked = Resize(GroupAction.SCALE_OUT, "CHANGE_IN_CAPACITY", 1)
+    made = []
+    for _ in range(2):
+        with deadlines.answering(Deadline(Wait(60, call="c1"), time.monotonic())):
+            made.append(groups.rpc.create_group(groups.world.ctxt, new))
+    assert made[0] == made[1]
+    group = made[0][0]
+    numbers = set()
+    for _ in range(2):
+        with deadlines.answering(Deadline(Wait(60, call="c2"), time.monotonic())):
+            numbers.add(groups.rpc.resize_group(groups.world.ctxt, group, asked))
+    assert len(numbers) == 1
+    groups.settled(group, 2)
+    assert groups.group(group).desired == 2

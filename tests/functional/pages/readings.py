@@ -242,4 +242,8 @@ INSTALLED = [
     ),
 ]
 
-READINGS = [*INSTALLED, *NETWORKS, *VOLUMES, *OPERATE, *OTHERS]
+GROUPS = [
+    Reading("docs/groups.md", ("group create web",), sentences=("micronova group quota",)),
+]
+
+READINGS = [*INSTALLED, *NETWORKS, *VOLUMES, *GROUPS, *OPERATE, *OTHERS]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common import ids
 from common.resources.groups import GroupAction
 from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
 from conductor.rpc.servers.flavors import FlavorSnapshot
@@ -27,14 +28,15 @@ def _do(cloud: Cloud, work: Callable[[Transaction], Any]) -> Any:
 def _profile(cloud: Cloud, name: str) -> str:
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     new = NewProfile(name, {}, CreateServers(name="", flavor=flavor, image_id=IMAGE))
-    made: str = _do(cloud, lambda c: catalog.create_profile(c, cloud.world.ctxt, new))
+    which = (cloud.world.ctxt, new, ids.new_uuid())
+    made: str = _do(cloud, lambda c: catalog.create_profile(c, *which))
     return made
 
 
 def _create(cloud: Cloud) -> Operation:
     new = NewGroup("web", _profile(cloud, "a"), 2, 0, 4, 3600)
-    which = (cloud.world.conductor.cloud,)
-    _, operation = _do(cloud, lambda c: begin_group.create(*which, c, cloud.world.ctxt, new))
+    conductor, which = cloud.world.conductor.cloud, (cloud.world.ctxt, new, ids.new_uuid())
+    _, operation = _do(cloud, lambda c: begin_group.create(conductor, c, *which))
     found: Operation = operation
     return found
 

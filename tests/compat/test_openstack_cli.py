@@ -81,7 +81,7 @@ def test_what_the_cloud_is(client: Client) -> None:
     assert versions == services - {"volumev3"}
     assert versions == {
         *("identity", "compute", "placement", "image", "network"),
-        "block-storage",
+        *("block-storage", "clustering"),
     }
 
 

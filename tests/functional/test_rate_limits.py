@@ -9,6 +9,7 @@ import falcon.testing
 import pytest
 from oslo_config import cfg
 
+from api.clustering.errors import FAULTS as CLUSTERING
 from api.compute.errors import FAULTS as COMPUTE
 from api.image.errors import FAULTS as IMAGE
 from api.network.errors import FAULTS as NETWORK
@@ -23,6 +24,7 @@ FORMS = {
     "image": IMAGE,
     "network": NETWORK,
     "block-storage": VOLUME,
+    "clustering": CLUSTERING,
     "placement": PLACEMENT,
 }
 BURST = 3
@@ -78,6 +80,8 @@ def test_who_asks_too_often_is_refused_as_the_real_service_would(kind: str) -> N
         assert answer.json["overLimit"]["code"] == 429
     if kind == "block-storage":
         assert answer.json["overLimit"]["retryAfter"] == str(seconds)
+    if kind == "clustering":
+        assert answer.json["error"]["code"] == 429
     if kind == "network":
         assert answer.json["NeutronError"]["type"] == "HTTPTooManyRequests"
     if kind == "placement":

@@ -134,7 +134,7 @@ def test_a_region_is_the_whole_of_its_catalog(world: SimpleNamespace) -> None:
         ours = {url for url in found[region] if url.startswith(cloud.base_url)}
         assert found[region] - ours == {world.keystone}
         assert f"{cloud.base_url}/compute/v2.1" in ours
-        assert len(ours) == 5  # block-storage and volumev3 are one
+        assert len(ours) == 6  # block-storage and volumev3 are one
     assert not (world.south.state_dir / "clouds.yaml").exists()
 
 

@@ -34,8 +34,8 @@ from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
-from conductor.servers.groups import decide
-from conductor.servers.groups.decide import Condition, Facts, Round
+from conductor.servers.groups import decide, seen
+from conductor.servers.groups.seen import Condition, Facts, Round
 from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Group, Look, Member
 from conductor.store.ledger import group_news, leases
@@ -127,7 +127,7 @@ class GroupFlow:
     @staticmethod
     def _with_reason(connection: Transaction, member: Member) -> Member:
         """Return a member, with the reason of a creation that has failed."""
-        failed = decide.condition(member) == Condition.FAILED
+        failed = seen.condition(member) == Condition.FAILED
         if not failed or member.state != MemberState.KEPT:
             return member
         why = store.last_words(connection, str(member.server_uuid))
@@ -237,7 +237,7 @@ class GroupFlow:
         if request is None:
             raise NotFound(f"The profile '{group.profile_id}' is deleted.")
         options = groups.options(group.config)
-        zone = decide.zone(options.zones, look.members) or request.availability_zone
+        zone = seen.zone(options.zones, look.members) or request.availability_zone
         asked = dict(request.scheduler_hints)
         if options.wait_seconds:
             asked[hints.WAIT] = str(options.wait_seconds)
@@ -261,9 +261,9 @@ class GroupFlow:
                 return
             group, now = look.group, clock.utcnow()
             if isinstance(error, QuotaExceeded):
-                values = decide.refused(group.refusals, error.message, now)
+                values = seen.refused(group.refusals, error.message, now)
             else:
-                values = decide.failed(group.failures, error.message, now)
+                values = seen.failed(group.failures, error.message, now)
             store.change(connection, group_id, updated_at=now, **values)
             group_news.wake(connection, group_id)
 

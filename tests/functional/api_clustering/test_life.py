@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from common.context import internal
 from common.messages.commands import Build
+from conductor.servers.record import lock
 from tests.fixtures import auth
 from tests.functional.api_clustering.conftest import SPEC, ClusteringApi
 
@@ -345,3 +347,48 @@ def test_what_an_administrator_asks_is_done_for_the_group_s_maker(api: Clusterin
     owners = {(one.project_id, one.user_id) for one in api.groups.servers().values()}
     assert owners == {("demo", "demo")}
     assert {one.project_id for one in api.groups.members()} == {"demo"}
+
+
+def test_an_update_is_paused_and_goes_on_and_is_reverted(api: ClusteringApi) -> None:
+    group = api.cluster(2)
+    first = api.groups.group(group).profile_id
+    assert api.ask("POST", f"/clusters/{group}/actions", {"micronova:pause": {}})[0] == 409
+    api.groups.agents.holds = True
+    newer = api.profile("newer", metadata={"release": "2"})
+    api.ask("PATCH", f"/clusters/{group}", {"cluster": {"profile_id": newer}})
+    api.world._wait(lambda: api.groups.agents.held, bool)
+    status, _ = api.ask("POST", f"/clusters/{group}/actions", {"micronova:pause": {}})
+    assert status == 202
+    api.groups.agents.holds = False
+    api.groups.agents.answer(api.groups.agents.held.pop())
+    # The new server is there, and no former one leaves.
+    api.groups.settled(group, 3)
+    reason = "Paused: 2 members are of another profile."
+    assert api.show("/clusters/web", "cluster")["status_reason"] == reason
+    api.ask("POST", f"/clusters/{group}/actions", {"micronova:resume": {}})
+    api.groups.settled(group, 2)
+    assert {one.profile_id for one in api.groups.members()} == {newer}
+    api.ask("POST", f"/clusters/{group}/actions", {"micronova:roll_back": {}})
+    api.world._wait(
+        lambda: {one.profile_id for one in api.groups.members()}, lambda found: found == {first}
+    )
+    api.groups.settled(group, 2)
+    assert {one.meta.get("release") for one in api.groups.servers().values()} == {None}
+
+
+def test_servers_that_stop_are_started_and_locked_ones_left_alone(api: ClusteringApi) -> None:
+    group = api.cluster(2)
+    first, second = (one.server_uuid for one in api.groups.members())
+    api.world.ctxt.project_id = api.world.ctxt.user_id = "demo"
+    lock.lock(api.world.conductor.cloud, api.world.ctxt, second, None)
+    for uuid in (first, second):
+        ctxt = internal()
+        operation = api.world.conductor.accept.act(ctxt, uuid, "stop")
+        assert operation is not None
+        api.world.conductor.runner.submit(operation)
+    api.world._wait(lambda: api.groups.begun("start"), lambda count: count == 1)
+    api.world.until(first, "active")
+    api.world.until(second, "stopped")
+    api.world._wait(lambda: api.groups.group(group).status, lambda status: status == "WARNING")
+    lock.unlock(api.world.conductor.cloud, api.world.ctxt, second, override=False)
+    api.groups.settled(group, 2)

@@ -56,6 +56,7 @@ def test_catalog(keystone: RunningKeystone, interface: str) -> None:
         f"{base}/image",
         f"{base}/network",
         f"{base}/volume/v3",
+        f"{base}/clustering",
     }
 
 

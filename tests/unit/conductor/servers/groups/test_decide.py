@@ -18,8 +18,8 @@ from common.resources.groups import (
     options,
 )
 from conductor.rpc.groups import Resize
-from conductor.servers.groups import begin_group, decide
-from conductor.servers.groups.decide import Condition, Facts, Round
+from conductor.servers.groups import begin_group, decide, seen
+from conductor.servers.groups.seen import Condition, Facts, Round
 from db.reads.groups.groups import Group, Member
 
 NOW = datetime.datetime(2026, 11, 29, tzinfo=datetime.UTC)
@@ -93,7 +93,7 @@ def leaving(made: Round) -> list[str]:
     ],
 )
 def test_what_a_member_is(values: dict[str, Any], found: Condition) -> None:
-    assert decide.condition(dataclasses.replace(member(1), **values)) == found
+    assert seen.condition(dataclasses.replace(member(1), **values)) == found
 
 
 def test_a_group_as_desired_is_left_alone() -> None:
@@ -226,9 +226,9 @@ def test_new_members_that_do_not_work_are_rolled_back() -> None:
 
 def test_members_are_spread_over_zones() -> None:
     there = [member(1, pinned_zone="a"), member(2, pinned_zone="b"), member(3, pinned_zone="a")]
-    assert decide.zone(("a", "b"), there) == "b"
-    assert decide.zone(("a", "b", "c"), there) == "c"
-    assert decide.zone((), there) is None
+    assert seen.zone(("a", "b"), there) == "b"
+    assert seen.zone(("a", "b", "c"), there) == "c"
+    assert seen.zone((), there) is None
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from common.errors import Unavailable
+from common.resources.groups import GroupAction
 from common.resources.states import InternalAction, OperationState
 from common.resources.volumes import VolumeAction
 from conductor.plans import CreatePlan
@@ -39,6 +40,8 @@ DESTROYING = frozenset(
     # the volume may have got another server since
     | {"attach_volume"}
     | {VolumeAction.REVERT, VolumeAction.REIMAGE, VolumeAction.RESTORE, VolumeAction.RETYPE}
+    # members that the record doesn't know may be there
+    | {*GroupAction}
 )
 
 COMPARED = "The record is being compared with the clusters, as it may have been restored."

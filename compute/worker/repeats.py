@@ -82,7 +82,7 @@ class Repeats:
                 attempt = max(command.build_attempt, self._left.get(command.build, 0))
                 _remember(self._left, command.build, attempt)
                 return False
-            return last >= operation_id or self._left.get(operation_id, 0) >= command.attempt
+            return last >= operation_id or self._left.get(operation_id, -1) >= command.attempt
 
     def is_outdated(self, command: Command) -> bool:
         """Return whether a later operation of the server has sent a Power command before this one.

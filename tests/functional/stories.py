@@ -340,7 +340,8 @@ STORIES: Sequence[Story] = (
     Story("broker", "lose one of three", lambda stage: lose_brokers(stage, 1)),
     Story("broker", "lose two of three", lambda stage: lose_brokers(stage, 2), refuses=True),
     Story("broker", "lose all", lambda stage: lose_brokers(stage, 3), refuses=True),
-    Story("broker", f"freeze {FROZEN_SECONDS} s", freeze_broker),
+    # A call whose answer a frozen node has is refused after its time.
+    Story("broker", f"freeze {FROZEN_SECONDS} s", freeze_broker, refuses=True),
     Story("broker", "cut", cut_bus),
     Story("database", "kill", restart_database, refuses=True),
     Story("database", f"freeze {FROZEN_SECONDS} s", freeze_database, refuses=True),

@@ -46,7 +46,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "keypair publish": ("laptop --to north",),
         "metrics": ("", "--output /var/lib/prometheus/node-exporter/micronova.prom"),
         "node disable": ("pve1 --reason 'new memory'",),
-        "node drain": ("pve1 --dry-run", "pve1 --live-only --wait", "pve1 --wait-for-room 3600", "pve1 --status"),
+        "node drain": (
+            "pve1 --dry-run",
+            "pve1 --live-only --wait",
+            "pve1 --wait-for-room 3600",
+            "pve1 --status",
+        ),
         "node enable": ("pve1",),
         "node list": ("",),
         "orphan list": ("",),

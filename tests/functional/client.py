@@ -85,7 +85,7 @@ def _usages(placement: Any) -> dict[str, Any]:
 def assert_nothing_is_left(cloud: DistributedCloud) -> None:
     admin = cloud.connection("micronova-admin")
     assert list(admin.compute.servers(all_projects=True)) == []
-    # What a build left on a host that was silent is removed, with its claim, soon after it answers.
+    # What a build left on a silent host is removed, with its claim, soon after that answers.
     eventually(lambda: not _usages(admin.placement), 90)
     limits = cloud.connection().compute.get("/limits").json()["limits"]["absolute"]
     used = {name: value for name, value in limits.items() if name.endswith("Used") and value > 0}

@@ -36,6 +36,7 @@ _OF_WEB = (
 )
 SENTENCES = [
     Reading("docs/doctor.md", who="micronova", sentences=("micronova node list",)),
+    Reading("docs/scheduler.md", who="micronova", sentences=("micronova capacity --waiting",)),
     Reading(
         "docs/operate.md",
         who="micronova",

@@ -33,6 +33,8 @@ class Claim:
     tenure: int
     """The number of its tenure; 0: it begins a new one."""
     units: tuple[Unit, ...]
+    version: str = ""
+    """The worker's release."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from common.errors import MicronovaError, Unavailable
 from common.log import logger
 from common.messages.tenures import Claim, Granted, Unit, address, number_of, worker_of
 from common.process import names
+from common.release import VERSION
 from common.rpc import events
 from common.rpc.events import ConductorEvents
 from compute.hypervisor.acting import acts_for
@@ -172,6 +173,7 @@ class Tenure:
             self._machine,
             0 if self._lost else self._number,
             self._claimed,
+            VERSION,
         )
         try:
             granted = self._conductor.call(internal(), ConductorEvents.claim_agents, claim=claim)

@@ -27,7 +27,13 @@ def take(connection: sa.Connection, claim: Claim, seconds: float) -> tuple[Grant
 
     What the former holder worked on is due then, and its hosts are the worker's.
     """
-    registry.seen(connection, registry.AGENT, [claim.worker], worker=claim.worker)
+    registry.seen(
+        connection,
+        registry.AGENT,
+        [claim.worker],
+        worker=claim.worker,
+        version=claim.version,
+    )
     tenure = _tenure(connection, claim, seconds)
     if tenure is None:
         return Granted(0, seconds), False

@@ -41,6 +41,13 @@ def claimed(world: World, worker: str = "w1", **changes: Any) -> Granted:
     return world.conductor.reports.claim(a_claim(worker, **changes))
 
 
+def test_a_worker_is_a_service_with_its_release(world: World) -> None:
+    for version in ("1.0.0", "1.1.0"):
+        claimed(world, version=version)
+        [row] = [one for one in world.rows(schema.services) if one.binary == "micronova-agent"]
+        assert (row.host, row.version) == ("w1", version)
+
+
 def let_run_out(world: World) -> None:
     def work(connection: Any) -> None:
         for table in (schema.agents, schema.agent_leases):

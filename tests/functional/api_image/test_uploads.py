@@ -124,7 +124,7 @@ def test_an_upload_goes_to_the_cluster_and_away_with_its_image(site: Site) -> No
     command = site.command(StoreImage)
     sha512 = hashlib.sha512(DATA).hexdigest()
     cloud = site.world.conductor.cloud.id
-    assert command.volid == image_files.volid("nfs1", cloud, image_id, sha512, "raw")
+    assert command.volid == image_files.volid("nfs1", cloud, image_id, sha512, "raw", "demo")
     assert (command.placed.host, command.size_bytes) == ("pve1", len(DATA))
     assert _fetched(site, command) == DATA
     assert site.send(image_id).status_code == 409

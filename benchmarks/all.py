@@ -73,6 +73,7 @@ BENCHMARKS = (
     Benchmark("uploads", short=("--uploads", "1", "--clients", "1", "--mib", "1")),
     Benchmark("connections", short=("--connections", "3", "--asks", "2")),
     Benchmark("token_check", short=("--requests", "2")),
+    Benchmark("guest_metrics", short=("100",)),
     Benchmark("metrics", short=("--hosts", "2", "--servers", "1", "--rounds", "1")),
     Benchmark("dashboard", short=("--runs", "1")),
     Benchmark("waiting", short=(*_FEW_WAIT, "--releases", "1", "--at-once", "1")),

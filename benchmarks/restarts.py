@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.storage import NODE, a_build, cluster, configuration
+from benchmarks.storage import NODE, Alone, a_build, cluster, configuration
 from common import clock
 from common.context import internal
 from common.messages.commands import Build, Command, Destroy, Power, PowerAction
@@ -40,7 +40,7 @@ class Bench:
 
     def run(self, command: Command) -> float:
         """Carry out a command; return the seconds it took. Raises RuntimeError when it failed."""
-        job = Job(command, internal(), self._reports.append, lambda working: True)
+        job = Job(command, internal(), self._reports.append, Alone())
         began = time.monotonic()
         outcome = self._carry_out(job, command)
         job.journal.close(outcome)

@@ -29,7 +29,7 @@ from oslo_config import cfg
 from common import clock, config, ids
 from common.context import internal
 from common.messages.commands import Build, ConfigDrive, Image, Placed, Template
-from common.messages.reports import Outcome
+from common.messages.reports import Outcome, Working
 from common.resources.states import ResourceType
 from compute import config as compute_config
 from compute.commands import build
@@ -101,6 +101,26 @@ def configuration(where: Cluster, options: Sequence[str]) -> cfg.ConfigOpts:
     return config.load([compute_config.register], files=[str(path)])
 
 
+class Alone:
+    """The ledger of an agent that nobody takes over from; see ``compute.commands.job.Ledger``."""
+
+    def accepts(self, worker: str) -> bool:
+        """Return that every command is carried out."""
+        return True
+
+    def is_over(self, worker: str) -> bool:
+        """Return that its tenure lasts."""
+        return False
+
+    def may_undo(self, worker: str, working: Working) -> bool:
+        """Return that the attempt is its own."""
+        return True
+
+    def may_start(self, worker: str, working: Working) -> bool:
+        """Return that VMs may run."""
+        return True
+
+
 def a_build(number: int) -> Build:
     """Return a build of 2 GiB with a config drive, cloned from the image's template."""
     server = ids.new_uuid()
@@ -164,7 +184,7 @@ def _when_all_are_there(
 
 
 def _carry_out(hypervisor: ProxmoxHypervisor, command: Build) -> Outcome:
-    job = Job(command, internal(), lambda report: None, lambda working: True)
+    job = Job(command, internal(), lambda report: None, Alone())
     return build.build(job, hypervisor.machine(job), command)
 
 

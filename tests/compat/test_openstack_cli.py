@@ -53,6 +53,7 @@ def test_what_there_is(client: Client, site: Site) -> None:
     assert {row["State"] for row in hypervisors} == {"up"}
     services = client.ask("compute", "service", "list")
     assert {row["Binary"] for row in services} == {
+        "micronova-agent",
         "nova-compute",
         "nova-conductor",
         "nova-scheduler",

@@ -128,7 +128,9 @@ class Cloud:
             *options,
         ):
             conf.set_override(name, value, group=group)
-        self.driver = CountingDriver(conf, f"micronova-local://{folder.name}", "openstack")
+        # Its worker's name is held on this bus only: other tests have such a worker, too.
+        conf.set_override("transport_url", bus := f"micronova-local://{folder.name}")
+        self.driver = CountingDriver(conf, bus, "openstack")
         transport = self.transport = RPCTransport(self.driver)
         self.placement_app = make_placement(conf, protect=header_auth)
         client = self.placement = PlacementClient(self._adapter())

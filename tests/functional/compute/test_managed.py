@@ -138,7 +138,7 @@ def test_a_managed_vm_is_adopted_and_released_as_it_is(
             on=on,
             smbios_uuid=smbios,
         )
-        worker.client.execute(internal(), worker.service.worker, command)
+        worker.client.execute(internal(), worker.service.address, command)
         [outcome] = worker.conductor.wait_for(
             lambda command=command: worker.conductor.outcomes(command) or None
         )

@@ -6,7 +6,7 @@ import dataclasses
 
 from common.context import internal
 from common.messages.commands import Address, Nic
-from common.messages.facts import NicFacts, OtherVm, OwnerMark
+from common.messages.facts import MarkedAddress, MarkedPort, NicFacts, OtherVm, OwnerMark
 from common.messages.questions import Agent, LookAtOthers
 from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.inspect.others import containers
@@ -37,11 +37,14 @@ def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: 
     vmid = build.placed.vmid
     made = (build.operation_id, vmid)
     mark = OwnerMark(build.cloud, ResourceType.SERVER, build.resource_id, *made)
-    first = NicFacts(MAC, "vmbr0", None, ("10.0.0.5", "fd00::5"))
+    their = (MarkedAddress("10.0.0.5"), MarkedAddress("fd00::5", "fd00::/64"))
+    port = MarkedPort("port-1", MAC, addresses=their)
+    first = NicFacts(MAC, "vmbr0", None, ("10.0.0.5", "fd00::5"), port=port)
     assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first,), mark=mark)]
     # One that is attached later is written as well, and one that is detached has no address.
     assert worker.run(a_plug(build, MORE)).ok
-    second = NicFacts(SECOND, "vmbr0", 7, ("10.0.0.6",))
+    port = MarkedPort("port-2", SECOND, addresses=(MarkedAddress("10.0.0.6"),))
+    second = NicFacts(SECOND, "vmbr0", 7, ("10.0.0.6",), port=port)
     assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first, second), mark=mark)]
     assert worker.run(a_plug(build, NIC, on=False)).ok
     assert looked_at(worker, one) == [dataclasses.replace(one, nics=(second,), mark=mark)]

@@ -111,7 +111,7 @@ def test_a_template_stays(worker: Worker, cluster: Cluster, root: Any) -> None:
         clock.after(60),
         image_id=ids.named("image", IMAGE),
     )
-    worker.client.execute(internal(), worker.service.worker, retire)
+    worker.client.execute(internal(), worker.service.address, retire)
     outcome = worker.conductor.wait_for(lambda: worker.conductor.outcomes(retire))[0]
     refused(outcome, vmid)
     assert cluster.vm(vmid)["config"]["template"] == "1"

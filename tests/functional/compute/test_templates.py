@@ -70,7 +70,7 @@ def retire(worker: Worker, *, image_id: str = IMAGE_ID, cloud: str = "") -> Any:
         cloud=cloud,
     )
     before = len(worker.conductor.outcomes(command))
-    worker.client.execute(internal(), worker.service.worker, command)
+    worker.client.execute(internal(), worker.service.address, command)
     return worker.conductor.wait_for(  # type: ignore[no-any-return]
         lambda: worker.conductor.outcomes(command)[before:] or None
     )[0]
@@ -290,7 +290,7 @@ def cached(worker: Worker, **more: Any) -> Any:
         0, 0, ResourceType.TEMPLATE, f"c1/{template_vmid()}", place, clock.after(60), **values
     )
     before = len(worker.conductor.outcomes(command))
-    worker.client.execute(internal(), worker.service.worker, command)
+    worker.client.execute(internal(), worker.service.address, command)
     told = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
     outcome: Any = told[0]
     return outcome

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import resource
 import sys
 import time
@@ -31,8 +32,8 @@ def listed(count: int) -> list[dict[str, object]]:
     ]
 
 
-def measure(count: int) -> None:
-    """Print the costs of so many servers."""
+def measure(count: int) -> dict[str, float]:
+    """Return the costs of so many servers."""
     answer = listed(count)
     owners = [
         GuestOwner("c1", 100_000 + one, ids.new_uuid(), ids.new_uuid().replace("-", ""))
@@ -46,13 +47,16 @@ def measure(count: int) -> None:
     began = time.process_time()
     text = exposition.text()
     scrape = time.process_time() - began
-    print(
-        f"{count} servers: {len(text) / 1e6:.1f} MB ({len(gzip.compress(text, 5)) / 1e6:.2f} MB "
-        f"gzipped), {scrape * 1000:.0f} ms of CPU a scrape, {read * 1000:.1f} ms a refresh, "
-        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at most"
-    )
+    return {
+        "servers": count,
+        "scrape_mb": round(len(text) / 1e6, 2),
+        "scrape_mb_gzipped": round(len(gzip.compress(text, 5)) / 1e6, 3),
+        "scrape_cpu_ms": round(scrape * 1000, 1),
+        "refresh_cpu_ms": round(read * 1000, 1),
+        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
 
 
 if __name__ == "__main__":
-    for number in [int(one) for one in sys.argv[1:]] or [100, 1000, 5000]:
-        measure(number)
+    numbers = [int(one) for one in sys.argv[1:]] or [100, 1000, 5000]
+    print(json.dumps([measure(number) for number in numbers], indent=2))

@@ -340,7 +340,7 @@ def test_a_service_is_disabled_forced_down_and_back(admin: Browser) -> None:
     assert text.index("pve3") < text.index("pve1")
     admin.submit(f"{path}/force-up")
     assert "● enabled" in admin.submit(f"{path}/enable").text
-    admin.until("/services", lambda page: "All 5 are up." in page.text)
+    admin.until("/services", lambda page: "All 6 are up." in page.text)
     assert "/dashboard/services?limit=2&first=2" in admin.get("/services?limit=2").links[-1:]
     for refused in (f"/services/{UUID}/disable", f"/services/{UUID}/enable"):
         admin.post(refused, {"csrf": admin.csrf})

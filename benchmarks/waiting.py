@@ -32,6 +32,7 @@ from db import engine, schema
 from tests.fixtures.auth import ADMIN, MEMBER, OTHER
 from tests.functional import backends
 from tests.functional.test_costs import Cloud
+from tests.functional.waiting import eventually
 
 LARGE, TINY = "8", "1"
 PROJECTS = (MEMBER, OTHER, ADMIN)
@@ -153,11 +154,7 @@ class Full:
             return connection.execute(query).scalar()
 
     def _until(self, is_so: Callable[[], bool], pause: float = 0.05) -> None:
-        end = time.monotonic() + TIMEOUT_SECONDS
-        while not is_so():
-            if time.monotonic() > end:
-                raise SystemExit("What was waited for did not come about.")
-            time.sleep(pause)
+        eventually(is_so, TIMEOUT_SECONDS, pause)
 
 
 def milliseconds(seconds: Sequence[float]) -> dict[str, float]:

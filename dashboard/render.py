@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from common import clock
+from common.story import amounts
 from common.story.labels import label
 from common.story.text import duration, one_line, parse_time, seconds_between, whole_seconds
 from dashboard.rights import May
@@ -29,7 +30,6 @@ _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
     **dict.fromkeys(_BAD, ("bad", "✕")),
 }
-_KILO = 1024
 _BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
 
 
@@ -45,6 +45,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
     )
     made.filters.update(
         age=age,
+        amounts=amounts.by_class,
         chip=chip,
         duration=duration,
         label=label,
@@ -75,12 +76,7 @@ def size(size_bytes: Any) -> str:
     """
     if size_bytes is None:
         return ""
-    number = float(size_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < _KILO:
-            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= _KILO
-    return f"{number:.1f} TiB"
+    return amounts.size(float(size_bytes))
 
 
 def moment(text: Any) -> str:

@@ -282,8 +282,8 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(RECORD_RESTORE, ADMIN, "Decide about a restored database."),
     rule(VMID_READ, ADMIN, "Read reserved and quarantined VMIDs."),
     rule(METRICS, ADMIN, "Read numbers for monitoring."),
-    rule(SERVER_METRICS, PROJECT_READER, "Read what was measured of a server."),
-    rule(HOST_METRICS, ADMIN, "Read what was measured of a compute host."),
+    rule(SERVER_METRICS, PROJECT_READER, "Read a server's measurements."),
+    rule(HOST_METRICS, ADMIN, "Read a compute host's measurements."),
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),
     rule(WAITING, PROJECT_READER, "Read which servers wait for room."),
 )

@@ -1,4 +1,4 @@
-"""``micronova host metrics``: what was measured of a host, or of one of its storages."""
+"""``micronova host metrics``: measurements of a host, or of one of its storages."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from cli.audits import answer
 from cli.cloud import Cloud
 from cli.columns import Blank
 from cli.command import Lister, argument
+from common.story.amounts import by_class
 from common.story.text import whole_seconds
 
 _HEADERS = ("Host", "Queue", "Shared", "Running", "Width", "Waiting", "Oldest", "Reported")
@@ -58,11 +59,6 @@ def waiting_servers(cloud: Cloud) -> Iterator[Mapping[str, Any]]:
             asked = {"marker": str(found["waiting"][-1]["place"])}
 
 
-def amounts(by_class: Mapping[str, int]) -> str:
-    """Return amounts by resource class, in one cell."""
-    return ", ".join(f"{amount} {name}" for name, amount in sorted(by_class.items()))
-
-
 def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the row of a server that waits."""
     nothing = Blank(None)
@@ -70,7 +66,7 @@ def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["place"],
         one["server_id"],
         one["project_id"],
-        amounts(one["needs"]),
+        by_class(one["needs"]),
         one["availability_zone"] or nothing,
         one["since"],
         one["until"],

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cli.admin.queues import amounts
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
 from cli.server.create import Nic, network_ids
 from cli.server.where import WHERE, where
 from cli.terminal import write
+from common.story.amounts import by_class
 from common.story.decision import decision_lines
 
 _WITHOUT = argument(
@@ -143,7 +143,7 @@ class ShowCapacity(Lister):
         self.say(f"{count} {'server waits' if count == 1 else 'servers wait'} for room.")
         rows = [
             (
-                *(one["like_host"], one["availability_zone"], amounts(one["capacity"])),
+                *(one["like_host"], one["availability_zone"], by_class(one["capacity"])),
                 *(one["hosts_now"], one["more_hosts"], f"{one['takes']} of {count}"),
             )
             for one in found["kinds"]

@@ -52,7 +52,7 @@ class State(FormattableColumn[Any]):
 def colour_of(text: str) -> str:
     """Return the colour of a state: green it is well, red it failed, faint it is off.
 
-    Yellow is what is under way.
+    Yellow is work in progress.
     """
     word = text.strip().lower()
     if word in _WELL:

@@ -51,7 +51,7 @@ class Graph(FormattableColumn[Any]):
 
 
 class Metrics(Watched, Lister):
-    """A table of what was measured in a period."""
+    """A table of the measurements of a period."""
 
     watch_seconds = 60.0
 

@@ -328,6 +328,7 @@ class Servers:
             try:
                 self.look(dialect, parameters)
             except Exception:
+                # Without this thread nobody would see another server take over.
                 LOG.exception("The database's servers could not be looked at.")
 
     def _names(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _BARS = "▁▂▃▄▅▆▇█"
@@ -35,6 +35,15 @@ def size(count: float) -> str:
     while count >= 1024 and step < len(_UNITS) - 1:
         count, step = count / 1024, step + 1
     return f"{count:.0f} B" if step == 0 else f"{count:.1f} {_UNITS[step]}"
+
+
+def by_class(of: Mapping[str, int]) -> str:
+    """Return amounts by resource class in one line.
+
+    >>> by_class({"VCPU": 2, "DISK_GB": 10})
+    '10 DISK_GB, 2 VCPU'
+    """
+    return ", ".join(f"{count} {name}" for name, count in sorted(of.items()))
 
 
 def mean(values: Sequence[float | None]) -> float | None:

@@ -84,7 +84,7 @@ class Measurements:
         self._threads = threading.BoundedSemaphore(AT_ONCE)
 
     def read(self, hypervisor: Hypervisor, wanted: Measure) -> Measured:
-        """Return what was measured, as known or by one call.
+        """Return measurements, as known or by one call.
 
         Raises HypervisorError, also for a minute after a call that failed; Unavailable while
         too many others are read.

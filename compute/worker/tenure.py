@@ -181,6 +181,7 @@ class Tenure:
             LOG.warning("The agents' leases were not renewed: %s", error.message)
             return
         except Exception:
+            # Without this thread the worker would carry nothing more until it is restarted.
             LOG.exception("The agents' leases could not be claimed.")
             return
         self._take(granted, began)

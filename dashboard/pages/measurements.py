@@ -1,4 +1,4 @@
-"""Charts of what was measured of a server, a node or a storage."""
+"""Charts of the measurements of a server, a node or a storage."""
 
 from __future__ import annotations
 

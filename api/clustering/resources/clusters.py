@@ -1,4 +1,4 @@
-"""`/clusters`: groups, and what is done with them."""
+"""`/clusters`: groups, and the actions on them."""
 
 from __future__ import annotations
 

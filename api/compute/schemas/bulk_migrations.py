@@ -11,7 +11,7 @@ MAX_AT_ONCE = 100
 MAX_MOVES = 100
 
 _AT_ONCE: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_AT_ONCE}
-#: a year; what is really waited for is bounded by an option
+#: a year; an option bounds how long a drain really waits
 _WAIT: Schema = {"type": "integer", "minimum": 0, "maximum": 365 * 86_400}
 _DRAIN: Schema = record(
     {

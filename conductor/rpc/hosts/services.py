@@ -28,7 +28,7 @@ class ServiceRpc(Protocol):
     def measure_host(
         self, ctxt: RequestContext, host: str, period: Period, *, storage: str | None = None
     ) -> Measured:
-        """Return what was measured of a compute host, or of one of its storages.
+        """Return measurements of a compute host, or of one of its storages.
 
         Raises HostNotFound, NotFound (it doesn't have the storage), Unavailable (its agent, or
         the cluster, doesn't answer).

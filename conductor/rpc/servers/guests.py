@@ -20,7 +20,7 @@ class GuestRpc(Protocol):
         """
 
     def measure_server(self, ctxt: RequestContext, server_uuid: str, period: Period) -> Measured:
-        """Return what was measured of a server since it has its VMID; it need not run.
+        """Return measurements of a server since it has its VMID; it need not run.
 
         Raises ServerNotFound, Conflict (no host yet), Unavailable (its agent, or the cluster,
         doesn't answer).

@@ -192,6 +192,8 @@ class Waits:
         choice = self._choose(still)
         if not (over or changed or choice):
             return
+        # Refusals and kept hosts are no part of the version.
+        self._version = None
         try:
             self._cloud.store.run(lambda c: self._write(c, choice, over, changed=changed))
         except StaleTransition:

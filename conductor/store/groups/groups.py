@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from common import clock, codec
 from common.errors import NotFound
-from common.resources.groups import GroupAction, MemberState
+from common.resources.groups import MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from conductor.rpc.servers.servers import CreateServers
 from conductor.store.ledger import operations as ledger
@@ -244,9 +244,3 @@ def last_words(connection: sa.Connection, server_uuid: str) -> str:
         .limit(1)
     )
     return str(connection.execute(query).scalar() or "its last operation failed")
-
-
-def action_of(opened: Sequence[Operation]) -> GroupAction:
-    """Return what a group is doing: the last of its open operations that was asked for."""
-    asked = [one.action for one in opened if one.action != GroupAction.KEEP]
-    return GroupAction(asked[-1] if asked else GroupAction.KEEP)

@@ -1,4 +1,4 @@
-"""`/servers/{server_id}/metrics` and `/hosts/{host}/metrics`: what was measured; micronova's own.
+"""`/servers/{server_id}/metrics` and `/hosts/{host}/metrics`: measurements; micronova's own.
 
 The answer has the metrics that the hypervisor records, each with its unit, in columns: the n-th
 value is that of the interval that ends at the n-th time.

@@ -63,7 +63,7 @@ OF_STORAGE: _Fields = MappingProxyType({"used": ("used", 1.0), "total": ("total"
 
 
 def read(client: Client, wanted: Measure) -> Measured:
-    """Return what was measured, of a VM since it is the server's. Raises HypervisorError."""
+    """Return measurements, of a VM since it is the server's. Raises HypervisorError."""
     path, fields = f"nodes/{wanted.node}", OF_NODE
     if wanted.vmid is not None:
         path, fields = f"{path}/qemu/{wanted.vmid}", OF_VM

@@ -1,0 +1,92 @@
+"""What a look at those that wait for room reads again, and what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import clock
+from common.resources.hints import WAIT
+from conductor.servers.waiting.waits import Waits
+from conductor.store.ledger import leases
+from db import schema
+from placement.messages import Candidates, Usage
+from tests.functional.conductor.harness import Mortal, World
+
+WAITING = schema.waiting_builds
+#: room for the one that waits, and a little more
+FREE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 2}
+
+
+class Room(World):
+    """A cloud that has no host at first; ``free`` is what pve1 has."""
+
+    free: dict[str, int]
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.free = {}
+        self.scheduler.hosts = []
+        self.placement.candidates = self._candidates  # type: ignore[attr-defined]
+        self.waits = Waits(self.conductor.cloud)
+
+    def _candidates(self, least: Any, **_: Any) -> Candidates:
+        if any(self.free.get(name, 0) < amount for name, amount in least.items()):
+            return Candidates((), {}, ())
+        usages = {name: Usage((amount,), (0,)) for name, amount in self.free.items()}
+        return Candidates(("uuid-pve1",), usages, (frozenset(),))
+
+    def wait(self) -> None:
+        """Have a server wait that was tried just now."""
+        self.create(scheduler_hints={WAIT: "600"})
+        for one in self.due():
+            self.conductor.runner._flows["create"].resume(one, fresh=True)
+        assert len(self.rows(WAITING)) == 1
+
+    def due(self) -> list[Any]:
+        self.make_due()
+        return self.conductor.store.run(lambda c: leases.due(c, "c1", 60, 10, ["create"]))
+
+    def change(self, **values: Any) -> None:
+        self.conductor.store.run(lambda c: c.execute(WAITING.update().values(**values)))
+
+    def look(self) -> bool:
+        """Look; return whether the one that waits was woken."""
+        self.waits.look()
+        [row] = self.rows(WAITING)
+        return row.woken_at is not None
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Room]:
+    made = Room(tmp_path)
+    made.wait()
+    yield made
+    made.conductor.store.run(lambda c: c.execute(WAITING.delete()))
+    made.close()
+
+
+def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -> None:
+    """Also where it had no room when that became known."""
+    world.change(refused={"uuid-pve1": FREE})
+    world.free = FREE
+    assert not world.look()
+    world.free = {}
+    world.conductor.cloud.news.changed()
+    assert not world.look()
+    world.free = FREE
+    assert world.look()
+
+
+def test_a_host_that_is_kept_is_written_once(world: Room) -> None:
+    half = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+    world.change(since=clock.after(-500), refused={"uuid-pve1": half})
+    world.free = half
+    written = Mortal(world.conductor.store)
+    for _ in range(3):
+        assert not world.look()
+        assert [row.kept for row in world.rows(WAITING)] == ["uuid-pve1"]
+        assert written.commits == 1

@@ -34,9 +34,9 @@ from typing import Any
 
 import requests
 
-from benchmarks.processes import NOT_COUNTED, cpu_seconds, memory_mib
+from benchmarks.reading.processes import NOT_COUNTED, cpu_seconds, memory_mib
+from benchmarks.reading.statements import Counts, summary
 from benchmarks.sites import SITES, Site, Wanted
-from benchmarks.statements import Counts, summary
 
 CLIENTS = 8
 WAIT_SECONDS = 300

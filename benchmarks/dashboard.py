@@ -27,7 +27,7 @@ from typing import Any
 
 import requests
 
-from benchmarks.processes import cpu_seconds, memory_mib, tree
+from benchmarks.reading.processes import cpu_seconds, memory_mib, tree
 from common import codec, ids
 from common.process.child import Child
 from db import engine

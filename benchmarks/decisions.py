@@ -32,7 +32,7 @@ from typing import Any
 
 from benchmarks.asking import TOTALS
 from benchmarks.placement_vs_original import fill
-from benchmarks.processes import cpu_seconds, tree
+from benchmarks.reading.processes import cpu_seconds, tree
 from benchmarks.scheduler import host as a_host
 from benchmarks.serving import ours
 from common import clock, ids, rpc

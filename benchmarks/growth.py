@@ -47,8 +47,8 @@ import openstack.connection
 
 from benchmarks import cloud, decisions
 from benchmarks.cloud import Client
-from benchmarks.counted import Counters
-from benchmarks.processes import memory_mib, own_cpu_seconds
+from benchmarks.reading.counted import Counters
+from benchmarks.reading.processes import memory_mib, own_cpu_seconds
 from benchmarks.sites import Site, by_command, site_of
 from common.process.child import ROOT, die_with_parent
 from tests.fixtures import null
@@ -125,7 +125,7 @@ def running(folder: Path, hosts: int, clusters: int = 0) -> Iterator[Running]:
     clusters."""
     counters = Counters(folder / "counters", create=True)
     state = folder / "state"
-    command = [sys.executable, "-m", "benchmarks.counted", str(folder / "counters"), "up"]
+    command = [sys.executable, "-m", "benchmarks.reading.counted", str(folder / "counters"), "up"]
     command += ["--state-dir", str(state), "--port", "0"]
     if clusters:
         command += ["--nodes", str(hosts // clusters), "--clusters", str(clusters)]

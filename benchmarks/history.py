@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 import common.rpc.messaging  # noqa: F401  # first: it chooses threads
-from benchmarks.processes import cpu_seconds, tree
+from benchmarks.reading.processes import cpu_seconds, tree
 from db import schema
 from tests.functional import backends
 from tests.functional.test_costs import Cloud

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import tree
-from benchmarks.statements import SETTINGS, Statements
+from benchmarks.reading.processes import tree
+from benchmarks.reading.statements import SETTINGS, Statements
 
 START_SECONDS = 90
 #: nodes of the simulated cluster

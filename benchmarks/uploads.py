@@ -27,7 +27,7 @@ from typing import Any
 
 import requests
 
-from benchmarks.processes import tree
+from benchmarks.reading.processes import tree
 from tests.fixtures import null
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.waiting import eventually

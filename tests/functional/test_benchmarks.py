@@ -11,7 +11,7 @@ from benchmarks import all as benchmarks_of_all
 from benchmarks.all import BENCHMARKS, Benchmark, run
 
 #: not called by it: parts of others, and those with commands of their own
-_APART = {"all", "asking", "counted", "processes", "serving", "sites", "statements"} | {
+_APART = {"all", "asking", "serving", "sites"} | {
     "placement_vs_original",
     "soak",
     "stories",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.processes import memory_mib, tree
+from benchmarks.reading.processes import memory_mib, tree
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import Browser
 from tests.functional.dashboard.service import served

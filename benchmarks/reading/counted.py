@@ -1,6 +1,6 @@
 """Run `micronova` and count statements, requests and messages of its cloud process.
 
-    python -m benchmarks.counted FILE up …
+    python -m benchmarks.reading.counted FILE up …
 
 The counters are 64-bit numbers in FILE, in the order of `COUNTERS`; `Counters.read` reads them
 while the cloud runs.
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
 
     def counted(module: str, *words: str) -> list[str]:
         if module == _CLOUD:
-            return python("benchmarks.counted", module, *words)
+            return python("benchmarks.reading.counted", module, *words)
         return python(module, *words)
 
     supervisor.python = counted

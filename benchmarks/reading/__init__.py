@@ -1,0 +1,1 @@
+"""What clouds and their processes use, as benchmarks read it."""

@@ -180,6 +180,17 @@ def new_uuid() -> str:
     return made_by(deadline.wait.call, deadline.made)
 
 
+def made() -> int:
+    """Return how many UUIDs this thread's call has made."""
+    return 0 if _current.deadline is None else _current.deadline.made
+
+
+def make_again(before: int) -> None:
+    """Have the call make the same UUIDs as after so many: what it does is done anew."""
+    if _current.deadline is not None:
+        _current.deadline.made = before
+
+
 def made_by(call: str, number: int) -> str:
     """Return the UUID that a call makes at that turn, from 1 on; it looks like a random one."""
     digest = hashlib.sha256(f"{call} {number}".encode()).digest()

@@ -145,8 +145,21 @@ class Store:
         written, when it answers a call whose caller has given up. Once a transaction of a call is
         committed, later ones of the call go on. Raises Invalid for a value that no column takes.
         """
+        before = deadlines.made()
+
+        def same(connection: sa.Connection) -> T:
+            # A repetition with other UUIDs would be a second one of what a message made that
+            # has come twice.
+            deadlines.make_again(before)
+            return work(connection)
+
         try:
-            done: T = self._recorded(work)
+            done: T = self._recorded(same)
+        except sa.exc.IntegrityError as error:
+            if deadlines.made() == before:
+                raise
+            LOG.warning("A call is carried out already: %s", error.orig)
+            raise Unavailable("This call has come before.", outcome=UNKNOWN) from error
         except (sa.exc.DataError, OverflowError) as error:
             # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error

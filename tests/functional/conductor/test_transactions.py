@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Invalid, Unavailable
+from common.resources.server_groups import Policy
+from common.rpc import UNKNOWN, deadlines
+from conductor.rpc.servers.server_groups import NewServerGroup
+from conductor.store.servers import server_groups
 from conductor.store.transactions import Store
-from db import engine
+from db import engine, schema
+from tests.fixtures import databases
 
 
 class Lossy:
@@ -100,3 +106,26 @@ def test_a_value_that_no_column_takes_is_the_requests_fault(tmp_path: Path) -> N
     store.run(lambda c: c.exec_driver_sql("CREATE TABLE things (id INTEGER)"))
     with pytest.raises(Invalid, match="can't be stored"):
         store.run(lambda c: c.exec_driver_sql("INSERT INTO things VALUES (?)", (2**63,)))
+
+
+def test_a_call_that_comes_twice_makes_one(tmp_path: Path) -> None:
+    """The second time its UUID is taken, and the transaction repeated: with the same UUID."""
+    url = f"sqlite:///{tmp_path}/cloud.sqlite"
+    databases.create(url)
+    store = Store(engine.writer(url), engine.reader(url))
+
+    def work(connection: sa.Connection) -> str:
+        new = NewServerGroup("p", "u", "web", Policy.AFFINITY, {})
+        return server_groups.create(connection, new)
+
+    wait = deadlines.Wait(60.0, call="the call")
+    with deadlines.answering(deadlines.Deadline(wait, time.monotonic())):
+        store.run(work)
+    again = deadlines.Deadline(wait, time.monotonic())
+    with pytest.raises(Unavailable) as caught, deadlines.answering(again):
+        store.run(work)
+    assert caught.value.details["outcome"] == UNKNOWN
+    with store.read() as connection:
+        assert (
+            connection.execute(sa.select(sa.func.count(schema.server_groups.c.id))).scalar() == 1
+        )

@@ -186,7 +186,7 @@ def made() -> int:
 
 
 def make_again(before: int) -> None:
-    """Have the call make the same UUIDs as after so many: what it does is done anew."""
+    """Have the call make the same UUIDs as after so many: what it does is done again."""
     if _current.deadline is not None:
         _current.deadline.made = before
 

@@ -146,15 +146,8 @@ class Store:
         committed, later ones of the call go on. Raises Invalid for a value that no column takes.
         """
         before = deadlines.made()
-
-        def same(connection: sa.Connection) -> T:
-            # A repetition with other UUIDs would be a second one of what a message made that
-            # has come twice.
-            deadlines.make_again(before)
-            return work(connection)
-
         try:
-            done: T = self._recorded(same)
+            done: T = self._recorded(work, before)
         except sa.exc.IntegrityError as error:
             if deadlines.made() == before:
                 raise
@@ -168,15 +161,20 @@ class Store:
             raise _unavailable(error) from error
         return done
 
-    def _recorded(self, work: Callable[[sa.Connection], T]) -> T:
+    def _recorded(self, work: Callable[[sa.Connection], T], made: int) -> T:
         """Run a transaction with the recorders; without them, if one of them can't write."""
         try:
-            done: T = self._retrying(self._once, work, self.recorders)
+            done: T = self._retrying(self._once, work, self.recorders, made)
         except _Unrecorded:
-            done = self._retrying(self._once, work, ())
+            done = self._retrying(self._once, work, (), made)
         return done
 
-    def _once(self, work: Callable[[sa.Connection], T], recorders: tuple[Recorder, ...]) -> T:
+    def _once(
+        self, work: Callable[[sa.Connection], T], recorders: tuple[Recorder, ...], made: int
+    ) -> T:
+        # A repetition with other UUIDs would be a second one of what a message made that has
+        # come twice.
+        deadlines.make_again(made)
         with self._gate, self._writer.connect() as connection:
             # Returning the connection rolls back, unless it is committed.
             transaction = connection.begin()

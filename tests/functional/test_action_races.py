@@ -153,6 +153,8 @@ def site(
     options = [
         ("null", "images", IMAGES),
         ("seed", "flavors", ["1:m1.tiny:1:512:1", "2:m1.small:2:1024:2"]),
+        # What stands still for long is found.
+        ("conductor", "scan_seconds", 2),
     ]
     if request.param == "postgresql":
         backends.require(backends.INITDB, backends.POSTGRES)

@@ -315,7 +315,7 @@ def disk_storage() -> str:
 
 
 @pytest.fixture
-def worker(simulator: RunningSimulator, long_lived: Worker, disk_kind: str) -> Worker:
+def worker(simulator: RunningSimulator, long_lived: Worker, disk_kind: str) -> Iterator[Worker]:
     """A worker on a cluster that was emptied behind its back."""
     simulator.control("POST", "reset")
     _disks[-1] = "local" if disk_kind == "dir" else f"of-{disk_kind}"
@@ -325,7 +325,9 @@ def worker(simulator: RunningSimulator, long_lived: Worker, disk_kind: str) -> W
     long_lived.hypervisors[0]._refresher._images.clear()  # type: ignore[attr-defined]
     long_lived.hypervisors[0].observe()
     _template.append(_template[-1] + 1)
-    return long_lived
+    yield long_lived
+    # Tests that have a worker of their own have the nodes' storage.
+    _disks[-1] = "local"
 
 
 def template_vmid() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,16 +20,19 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 READY_SECONDS = 240
 CA = Path("/", chroot.CERTIFICATES)
+#: where a build has it: the package of certificates writes its own place
+CA_INSIDE = "/run/machine.pem"
 
 
 class Podman:
     """podman with a store of its own, in which `debian:trixie-slim` is a system of debootstrap."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, run: Path) -> None:
+        """`run` is of at most 50 characters, as podman wants it."""
         self.folder = folder
         programs = folder / "bin"
         programs.mkdir(parents=True)
-        store = f"--root={folder}/store --runroot={folder}/run"
+        store = f"--root={folder}/store --runroot={run}"
         # runc takes a machine with both versions of control groups, crun doesn't.
         runtime = f"--runtime={shutil.which('runc')}" if shutil.which("runc") else ""
         (programs / "podman").write_text(
@@ -56,7 +60,8 @@ def podman(tmp_path: Path) -> Iterator[Podman]:
     lacking = [*chroot.missing(), *(["podman"] if shutil.which("podman") is None else [])]
     if lacking:
         pytest.skip(f"needs {', '.join(lacking)}")
-    made = Podman(tmp_path / "podman")
+    run = Path(tempfile.mkdtemp(prefix="podman-", dir="/run"))
+    made = Podman(tmp_path / "podman", run)
     cache = Path(os.environ.get("MICRONOVA_TEST_DEBIANS", debian.CACHE))
     bare = chroot.archive("trixie", (), cache)
     made.shell(f"podman import --quiet {bare} localhost/debian:trixie-slim")
@@ -66,6 +71,7 @@ def podman(tmp_path: Path) -> Iterator[Podman]:
         pytest.skip(f"podman runs no containers here: {str(error)[-300:]}")
     yield made
     made.shell("podman rm --all --force")
+    shutil.rmtree(run)
 
 
 #: a machine may allow less than podman asks for
@@ -79,9 +85,9 @@ def test_the_image_as_the_page_prints_it(podman: Podman, tmp_path: Path) -> None
     shutil.copy(place / "etc" / "constraints.txt", place / "dist")
     build, start, create = block(*IMAGE).splitlines()
     # the machine's own way to packages, as the page says
-    (tmp_path / "pip.conf").write_text(f"[global]\ncert = {CA}\n")
+    (tmp_path / "pip.conf").write_text(f"[global]\ncert = {CA_INSIDE}\n")
     ours = f"--isolation chroot --network host --secret id=pip.conf,src={tmp_path}/pip.conf "
-    ours += f"--volume {CA}:{CA}:ro --build-arg BASE=localhost/debian:trixie-slim"
+    ours += f"--volume {CA}:{CA_INSIDE}:ro --build-arg BASE=localhost/debian:trixie-slim"
     podman.shell(build.replace("podman build", f"podman build {ours}"), place)
     publish = "--publish 127.0.0.1:8774-8777:8774-8777"
     assert publish in start

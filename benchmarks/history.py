@@ -3,7 +3,8 @@
 All services run in this process, without a hypervisor, on a private PostgreSQL. Servers are
 created and deleted one by one; then every table of history gets a million rows, and the same is
 done again. CPU is of this process and of PostgreSQL, per server. ``slower`` is the second divided
-by the first.
+by the first. At last the details of all these operations are deleted, as they are once they are
+old: ``forget`` is the CPU of that per operation.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from sqlalchemy.dialects import postgresql
 
 import common.rpc.messaging  # noqa: F401  # first: it chooses threads
 from benchmarks.reading.processes import cpu_seconds, tree
+from common import clock
+from conductor.engine.history import BATCH
+from conductor.store.ledger import history
 from db import schema
 from tests.functional import backends
 from tests.functional.test_costs import Cloud
@@ -139,6 +143,25 @@ def measure(cloud: Cloud, image: str, database: int, servers: int) -> dict[str, 
     }
 
 
+def forget(engine: sa.Engine, database: int) -> dict[str, float]:
+    """Delete all details as the conductor does, and return milliseconds of CPU per operation."""
+    counted = 0
+    later = clock.after(1)
+    processes = {"postgresql": tree(database)}
+    own, before = time.process_time(), cpu_seconds(processes)
+    done = BATCH
+    while done == BATCH:
+        with engine.begin() as connection:
+            done = history.delete_old(connection, later, None, BATCH)
+        counted += done
+    used = cpu_seconds({"postgresql": tree(database)})["postgresql"] - before["postgresql"]
+    return {
+        "operations": counted,
+        "services_cpu_ms": round((time.process_time() - own) / max(counted, 1) * 1000, 3),
+        "postgresql_cpu_ms": round(used / max(counted, 1) * 1000, 3),
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(prog="benchmarks.history")
@@ -159,6 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             fill(connection, given.rows)
         filled = time.monotonic() - began
         after = measured()
+        forgotten = forget(engine, postgres.pid)
         engine.dispose()
     total = sum(before.values()), sum(after.values())
     found = {
@@ -167,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "fill_seconds": round(filled, 1),
         "before": before,
         "after": after,
+        "forget": forgotten,
         "slower": round(total[1] / max(total[0], 0.01), 2),
     }
     json.dump(found, sys.stdout, indent=2)

@@ -13,7 +13,8 @@ from oslo_messaging.transport import RPCTransport
 
 from common import config, context, errors, log, rpc
 from common.context import RequestContext
-from common.errors import OperationFailed, Unavailable
+from common.errors import Forbidden, OperationFailed, Unavailable
+from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 from common.rpc.localbus import LocalDriver, _Listener
 
 
@@ -167,3 +168,19 @@ def test_a_refusal_is_one_line(kind: str, caplog: pytest.LogCaptureFixture) -> N
     server.stop()
     assert not [one for one in caplog.records if one.exc_info]
     assert not [one for one in caplog.records if one.levelno >= logging.ERROR]
+
+
+def test_what_only_a_newer_release_has_is_unavailable() -> None:
+    """Not forbidden, although no sender may ask for what this release doesn't have."""
+    conf = config.load([rpc.register, log.register])
+    bus = RPCTransport(LocalDriver(conf, "micronova-local://newer"))
+    endpoint = Endpoint()
+    server = rpc.Server(bus, CONDUCTOR_EVENTS_TOPIC, "me", [endpoint], workers=1)
+    server.start()
+    client = rpc.Client(bus, CONDUCTOR_EVENTS_TOPIC)
+    with pytest.raises(Unavailable, match="has no method ask_more"):
+        client.call(context.internal(), "ask_more", what="x")
+    with pytest.raises(Forbidden, match="may not ask for ask"):
+        client.call(context.internal(), "ask", what="x")
+    server.stop()
+    assert endpoint.asked == []

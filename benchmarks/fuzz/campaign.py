@@ -11,7 +11,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.fuzz.requests import Made, Maker
+from benchmarks.fuzz import clustering
+from benchmarks.fuzz.requests import APIS, Made, Maker
 from benchmarks.fuzz.sender import NO_ANSWER, Answer, Sender
 from benchmarks.fuzz.surface import targets
 from benchmarks.fuzz.values import UUID
@@ -38,10 +39,13 @@ _RECORDS = {
 }
 
 
-#: status → how refusals begin that are meant: of what can never be done, in compute's form and in
-#: that of networks; and of backups where no storage takes them, in Cinder's words
+#: status → how refusals begin that are meant: of what can never be done, in the forms of compute,
+#: of networks and of groups; and of backups where no storage takes them, in Cinder's words
 _MEANT = {
-    501: ('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"'),
+    501: (
+        *('{"notImplemented":', '{"NeutronError":{"type":"HTTPNotImplemented"'),
+        '{"code":501,"title":"Not Implemented","explanation":"',
+    ),
     503: (
         '{"serviceUnavailable":{"code":503,"message":"Service cinder-backup could not be found',
     ),
@@ -96,6 +100,9 @@ class Campaign:
                 change = {"status": "enabled", "forced_down": False}
                 compute.put(f"/os-services/{service['id']}", json=change, microversion="2.53")
 
+        # First: they would replace their servers.
+        left = clustering.clean(self._member.clustering, self._admin.clustering)
+
         def empty() -> bool:
             found = self._get(compute, "/servers?all_tenants=1")["servers"]
             for server in found:
@@ -104,7 +111,6 @@ class Campaign:
 
         eventually(empty, 300, 1)
         placement = self._admin.placement
-        left = []
         for uuid in sorted(self._provider_ids() - self._providers):
             for consumer in self._placement(f"/resource_providers/{uuid}/allocations")[
                 "allocations"
@@ -158,9 +164,7 @@ class Campaign:
     # --- sending
 
     def _send(self, numbers: Sequence[int], maker: Maker, tokens: Mapping[str, str]) -> None:
-        apis = ("compute", "placement", "image", "network", "volume", "versions")
-        urls = dict.fromkeys(apis, "")
-        urls = dict.fromkeys(urls, self._cloud.base_url) | {"identity": self._cloud.auth_url}
+        urls = dict.fromkeys(APIS, self._cloud.base_url) | {"identity": self._cloud.auth_url}
         sender = Sender(urls)
         with contextlib.closing(sender):
             for number in numbers:
@@ -212,6 +216,7 @@ class Campaign:
         aggregates = self._get(compute, "/os-aggregates")["aggregates"]
         own = sorted(self._provider_ids() - self._providers)[:20]
         project = self._member.current_project_id
+        groups = clustering.known(self._member.clustering, images[0])
         found = {
             # Not the servers: placement's records of them are what an audit compares.
             "uuid": [*images, *network_ids, *own, UUID],
@@ -232,6 +237,8 @@ class Campaign:
             "port": records["port_id"],
             **records,
             **self._of_volumes(),
+            **groups,
+            "policy_id": [*records["policy_id"], *groups["policy_id"]],
             "networks": ["auto", "none"],
             "hypervisor_id": [str(each["id"]) for each in hypervisors],
             "host": [each["hypervisor_hostname"] for each in hypervisors],

@@ -11,15 +11,17 @@ from urllib.parse import quote, quote_from_bytes
 from benchmarks.fuzz import values
 from benchmarks.fuzz.surface import METHODS, Target
 
-_APIS = {
+APIS = {
     **{"compute": 10, "placement": 6, "network": 3, "image": 3, "volume": 3},
-    **{"identity": 1, "versions": 1},
+    **{"clustering": 3, "identity": 1, "versions": 1},
 }
 #: the share of requests that an administrator makes
 _AS_ADMIN = {
     **{"placement": 0.55, "compute": 0.55, "identity": 0.55},
-    **{"network": 0.35, "image": 0.35, "volume": 0.35},
+    **{"network": 0.35, "image": 0.35, "volume": 0.35, "clustering": 0.2},
 }
+#: the microversions of an API: what each begins with, and the last one's number
+_NEWEST = {"compute": ("2.", 103), "placement": ("1.", 39), "clustering": ("1.", 14)}
 _TYPES = (
     "application/json",
     "text/plain",
@@ -92,12 +94,12 @@ class Maker:
         self, seed: int, targets: Sequence[Target], known: Mapping[str, tuple[str, ...]]
     ) -> None:
         self._seed, self._known = seed, known
-        self._by_api = {api: [t for t in targets if t.api == api] for api in _APIS}
+        self._by_api = {api: [t for t in targets if t.api == api] for api in APIS}
 
     def make(self, number: int) -> Made:
         """Return the request of a number."""
         rng = random.Random(f"{self._seed}:{number}")
-        [api] = rng.choices(list(_APIS), list(_APIS.values()))
+        [api] = rng.choices(list(APIS), list(APIS.values()))
         target = rng.choice(self._by_api[api])
         method = self._method(rng, target)
         headers = self._headers(rng, target)
@@ -191,7 +193,7 @@ class Maker:
 
 
 def _version(rng: random.Random, api: str) -> list[tuple[str, str]]:
-    top = {"compute": ("2.", 103), "placement": ("1.", 39)}.get(api)
+    top = _NEWEST.get(api)
     if top is None or rng.random() < 0.1:
         return []
     number = f"{top[0]}{rng.randint(1, top[1])}"

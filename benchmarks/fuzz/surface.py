@@ -15,6 +15,7 @@ from api.network import app as network
 from api.volume import routes as volume
 from api.volume.resources import absent as volume_absent
 from benchmarks.fuzz import definitions
+from benchmarks.fuzz.clustering import filled
 from placement import routes as placement
 from placement.schemas import allocations, inventories, memberships, providers
 from web.guard import operation_of
@@ -181,7 +182,7 @@ def _clustering() -> Iterator[Target]:
         path = f"/clustering{clustering.VERSION}{row.path}"
         for method in row.methods:
             for handler in row.handlers(method):
-                bodies = tuple(_known(operation_of(handler).body))
+                bodies = tuple(map(filled, _known(operation_of(handler).body)))
                 yield Target("clustering", method, path, bodies, _CLUSTERING_QUERY)
         for action, handler in row.acting().items():
             bodies = tuple(_known(operation_of(handler).body))

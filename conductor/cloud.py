@@ -83,13 +83,13 @@ class Cloud:
 
     def worker_of(self, connection: Transaction, host: str) -> str | None:
         """Return the worker that carries the host's agent now; None while it is down."""
-        return registry.worker_of(connection, host, self._patience())
+        return registry.worker_of(connection, host, self.patience())
 
     def down(self, connection: Transaction) -> frozenset[str]:
         """Return the hosts whose agents are down: silent for long although the bus delivers."""
-        return frozenset(registry.silent(connection, registry.COMPUTE, self._patience()))
+        return frozenset(registry.silent(connection, registry.COMPUTE, self.patience()))
 
-    def _patience(self) -> float:
+    def patience(self) -> float:
         """Return for how many seconds an agent may be silent before it counts as down."""
         seconds = float(self.conf.conductor.host_down_seconds)
         return math.inf if self.bus_up_seconds() < seconds else seconds

@@ -20,7 +20,7 @@ from conductor.engine.stages import Task
 from conductor.images.templates import TemplateKeeper
 from conductor.store.hosts import agent_leases, registry
 from conductor.store.images import image_properties
-from conductor.store.ledger import leases
+from conductor.store.ledger import group_news, leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.outbox import filter_outbox, placement_outbox
 from conductor.store.records import Operation, Server
@@ -114,7 +114,14 @@ class Reports:
         def work(connection: Transaction) -> frozenset[str]:
             if not agent_leases.is_current(connection, heartbeat.worker):
                 return frozenset()
+            before = registry.reached(connection, [one.host for one in heartbeat.facts])
             unknown = registry.take(connection, heartbeat, self._is_project_s)
+            turned = {
+                one.host
+                for one in heartbeat.facts
+                if before.get(one.host, one.online) != one.online
+            }
+            group_news.note_hosts(connection, turned)
             if heartbeat.published:
                 # Nobody needs to ask for these; but their providers may go just now.
                 reported = unknown & {facts.host for facts in heartbeat.facts}

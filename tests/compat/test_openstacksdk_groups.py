@@ -51,6 +51,9 @@ def test_the_life_of_a_group(site: Site, member: Any, name: str) -> None:
     servers.delete_server(lost.physical_id)
     eventually(lambda: _replaced(groups, lost), 60)
     settled(groups, name, 6)
+    if site.simulated:
+        _lose_a_node(site, groups, cluster)
+        settled(groups, name, 6)
     # Fewer, by a policy.
     properties = {"criteria": "YOUNGEST_FIRST"}
     policy = groups.create_policy(
@@ -93,6 +96,33 @@ def test_the_life_of_a_group(site: Site, member: Any, name: str) -> None:
     assert not list(groups.nodes())
     assert "CLUSTER_DELETE" in {one.action for one in groups.actions()}
     assert {one.cluster_id for one in groups.events(cluster_id=cluster.id)} == {cluster.id}
+
+
+def _lose_a_node(site: Site, groups: Any, cluster: Any) -> None:
+    """Lose a node for good: its members are replaced, and it comes back all the same."""
+    admin = site.cloud.connection("micronova-admin").compute
+    hosts = {one.id: one.compute_host for one in admin.servers(all_projects=True)}
+    before = {one.index: one.physical_id for one in groups.nodes(cluster_id=cluster.id)}
+    lost = hosts[before[1]]
+    assert set(before.values()) - {one for one, host in hosts.items() if host == lost}
+    order = site.cloud.control("POST", "faults", action="node-down", node=lost)
+    eventually(lambda: groups.get_cluster(cluster.id).status == "WARNING", 60)
+    assert "can't be reached" in groups.get_cluster(cluster.id).status_reason
+    service = next(one for one in admin.services(binary="nova-compute") if one.host == lost)
+    admin.update_service_forced_down(service, forced=True)
+    gone = {one for one in before.values() if hosts[one] == lost}
+    eventually(lambda: not gone & _servers_of(groups, cluster), 120)
+    after = {one.index: one.physical_id for one in groups.nodes(cluster_id=cluster.id)}
+    assert after.keys() == before.keys()
+    site.cloud.control("DELETE", f"faults/{order['id']}")
+    admin.update_service_forced_down(service, forced=False)
+    # What was left there is removed.
+    eventually(lambda: not gone & {one.id for one in admin.servers(all_projects=True)}, 120)
+
+
+def _servers_of(groups: Any, cluster: Any) -> set[str]:
+    nodes = list(groups.nodes(cluster_id=cluster.id))
+    return {one.physical_id for one in nodes if one.status == "ACTIVE"}
 
 
 def _succeeded(groups: Any, number: str) -> Any:

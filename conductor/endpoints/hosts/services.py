@@ -10,6 +10,7 @@ from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
 from conductor.engine import measurements
 from conductor.store.hosts import aggregates, registry
+from conductor.store.ledger import group_news
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
 
@@ -42,7 +43,10 @@ class ServiceEndpoint:
 
         def work(connection: Transaction) -> None:
             placement_outbox.set_host(connection, service_uuid)
+            host = placement_outbox.compute_host(connection, service_uuid)
             registry.update_service(connection, service_uuid, changes)
+            if host is not None and forced_down is not None:
+                group_news.note_hosts(connection, [host])
             notification_payloads.service(connection, ctxt, service_uuid, "update")
 
         self._cloud.store.run(work)

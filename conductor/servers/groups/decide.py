@@ -6,20 +6,27 @@ is named, and begun after it.
 
 from __future__ import annotations
 
-import collections
 import dataclasses
-import random
 from collections.abc import Iterable, Sequence
 
 from common.resources.groups import (
     REPAIRS_MOST,
-    First,
     MemberState,
     Repair,
     Status,
 )
 from common.resources.states import VmState
-from conductor.servers.groups.seen import AT_REST, Condition, Facts, Round, condition, failed
+from conductor.servers.groups import order
+from conductor.servers.groups.seen import (
+    AT_REST,
+    LOOK_SECONDS,
+    Condition,
+    Facts,
+    Round,
+    condition_in,
+    failed,
+    why_away,
+)
 from conductor.store.groups.groups import Member
 
 
@@ -37,13 +44,7 @@ class _Deciding:
         self.facts, self.round = facts, Round()
         self.group, self.options = facts.group, facts.options
         self.members = {one.id: one for one in facts.members}
-        self.seen = {one.id: self._condition(one) for one in facts.members}
-
-    def _condition(self, member: Member) -> Condition:
-        found = condition(member)
-        if found == Condition.WELL and member.server_uuid in self.facts.unanswered:
-            return Condition.SICK
-        return found
+        self.seen = {one.id: condition_in(facts, one) for one in facts.members}
 
     def decide(self) -> None:
         """Fill the round."""
@@ -154,6 +155,8 @@ class _Deciding:
                 self._change(one, ready_at=self.facts.now, reason="")
                 if one.profile_id == self.group.profile_id:
                     self._set(failures=0, refusals=0, not_before=None, halted=None)
+            elif one.state == MemberState.KEPT and one.reason:
+                self._change(one, reason="")
             elif one.recoveries and self._is_ready(one):
                 self._change(one, recoveries=0)
 
@@ -187,48 +190,30 @@ class _Deciding:
         return min(self.options.max_surge, outdated)
 
     def _first(self, members: Sequence[Member]) -> list[Member]:
-        """Return members in the order in which they leave: the sick, the crowded, then by age."""
-        hosts = collections.Counter(str(one.host) for one in members if one.host)
-        zones = collections.Counter(str(one.availability_zone) for one in members if one.host)
-        shuffled = random.Random(self.group.id)  # noqa: S311 - the same after a crash
-        age = {one.id: (one.server_created_at or one.created_at).timestamp() for one in members}
-        first = self.facts.deletion.first
-
-        def rank(one: Member) -> tuple[object, ...]:
-            works = self.seen[one.id] in (Condition.WELL, Condition.BUSY)
-            outdated = one.profile_id != self.group.profile_id
-            by = {
-                First.OLDEST: age[one.id],
-                First.YOUNGEST: -age[one.id],
-                First.OLDEST_PROFILE: age[one.id],
-                First.RANDOM: shuffled.random(),
-            }[first]
-            old = not outdated if first == First.OLDEST_PROFILE else False
-            crowd = (-zones[str(one.availability_zone)], -hosts[str(one.host)])
-            return (works, old, *crowd, by, one.member_index)
-
-        left = sorted(members, key=lambda one: one.member_index or 0)
-        found: list[Member] = []
-        while left:
-            found.append(min(left, key=rank))
-            left.remove(found[-1])
-            hosts[str(found[-1].host)] -= 1
-            zones[str(found[-1].availability_zone)] -= 1
-        return found
+        """Return members in the order in which they leave."""
+        working = {one.id for one in members if self.seen[one.id] in _WORKING}
+        return order.first(self.group, self.facts.deletion.first, members, working)
 
     # --- members that are not well
 
     def _tend(self) -> None:
-        sick = [one for one in self._is(Condition.SICK) if one.state == MemberState.KEPT]
-        launched = self._is(Condition.SICK, Condition.WELL, Condition.BUSY)
-        if len(sick) > 1 and len(sick) == len(launched) and not self.facts.recover:
+        unwell = [one for one in self._is(*_UNWELL) if one.state == MemberState.KEPT]
+        launched = self._is(*_UNWELL, Condition.WELL, Condition.BUSY)
+        self._explain_away()
+        if len(unwell) > 1 and len(unwell) == len(launched) and not self.facts.recover:
             self.round.waits_for = (
-                f"All of its {len(sick)} members are not well at once: a network or a storage may "
-                "be away, and none is repaired. Repair them by `micronova group recover`."
+                f"All of its {len(unwell)} members are not well at once: a network, a storage or "
+                "a site may be away, and none is repaired. Repair them by "
+                "`micronova group recover`."
             )
             return
         room = self.options.at_once - len(self._is(Condition.BUILDING))
-        for one in sick:
+        lost = [one for one in unwell if self.seen[one.id] == Condition.LOST][: max(0, room)]
+        self.round.lost = lost
+        room -= len(lost)
+        for one in unwell:
+            if self.seen[one.id] != Condition.SICK:
+                continue
             if self._within_grace(one):
                 continue
             repair = self._repair_of(one)
@@ -238,6 +223,21 @@ class _Deciding:
             elif room > 0:
                 room -= 1
                 self._mark([one], MemberState.REPLACED, f"Its server was {_what(one)}.")
+
+    def _explain_away(self) -> None:
+        """Write what is waited for of members that can't be reached, and might still run."""
+        texts = []
+        for one in self._is(Condition.AWAY):
+            why = why_away(self.facts, one)
+            texts.append(f"{one.name} can't be reached. {why}")
+            if one.reason != why:
+                self._change(one, reason=why)
+        self.round.waits_for = " ".join(texts[:_TEXTS_MOST])
+
+    def _is_contradicted(self) -> bool:
+        """Return whether a node that is marked as down answers, which may end without news."""
+        away = [self.facts.away[str(one.host)] for one in self._is(Condition.AWAY)]
+        return any(one.forced_down and one.answers for one in away)
 
     def _within_grace(self, member: Member) -> bool:
         grace, launched = self.facts.health.grace_seconds, member.launched_at
@@ -347,7 +347,7 @@ class _Deciding:
 
     def _end(self) -> None:
         made = self.round
-        busy = bool(made.added or made.creates or made.repairs)
+        busy = bool(made.added or made.creates or made.repairs or made.lost)
         leaving = [one for one in self.members.values() if one.state != MemberState.KEPT]
         if self.group.deleting:
             made.over = not self.members
@@ -360,16 +360,19 @@ class _Deciding:
         made, missing = self.round, self._is(Condition.NONE)
         unsettled = [one for one in self._is(Condition.WELL) if not self._is_ready(one)]
         outdated = [one for one in self._kept() if self._is_outdated(one)]
+        paused = self.group.paused and bool(outdated) and not missing
         if self.group.halted is not None and missing:
             made.over, made.failed = True, self.group.halted
-        elif made.waits_for:
-            made.over, made.failed = True, made.waits_for
-        elif self.group.paused and outdated and not missing:
-            made.over = True
-            self._set(status_reason=f"Paused: {len(outdated)} members are of another profile.")
-        elif unsettled:
+        elif unsettled and not paused:
             soonest = min(self._ready_in(one) for one in unsettled)
             made.seconds = min(made.seconds, max(0.1, soonest))
+        elif self._is_contradicted():
+            made.seconds = min(made.seconds, LOOK_SECONDS)
+        elif made.waits_for:
+            made.over, made.failed = True, made.waits_for
+        elif paused:
+            made.over = True
+            self._set(status_reason=f"Paused: {len(outdated)} members are of another profile.")
         elif not missing and not outdated and not self._is(Condition.SICK):
             # Others may work on some of them; the group is as large as desired.
             made.over = True
@@ -391,7 +394,11 @@ class _Deciding:
 
 #: reasons that a group at rest still shows
 _LASTING = ("Rolled back", "Paused")
-_MISSED_BY_NOBODY = (Condition.NONE, Condition.FAILED, Condition.SICK)
+_MISSED_BY_NOBODY = (Condition.NONE, Condition.FAILED, Condition.SICK, Condition.LOST)
+_UNWELL = (Condition.SICK, Condition.LOST, Condition.AWAY)
+_WORKING = (Condition.WELL, Condition.BUSY)
+#: sentences about members that a group shows
+_TEXTS_MOST = 3
 
 
 def _what(member: Member) -> str:

@@ -35,6 +35,7 @@ from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
 from conductor.servers.groups import decide, seen
+from conductor.servers.groups.lost import LostMembers
 from conductor.servers.groups.seen import Condition, Facts, Round
 from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Group, Look, Member
@@ -68,6 +69,7 @@ class GroupFlow:
         self._creates = CreateAcceptance(cloud)
         self._accept = Accept(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
+        self._lost = LostMembers(cloud)
 
     def table(self) -> Table[Work]:
         """Return the one stage: it looks, begins what may begin, and looks again later."""
@@ -83,6 +85,7 @@ class GroupFlow:
             self._begin(functools.partial(self._accept.act, ctxt, uuid, "delete"))
         for member, repair in found.round.repairs:
             self._begin(functools.partial(self._repair, ctxt, member, repair))
+        self._replace_lost(task, ctxt, found.round.lost)
         for member_id in found.round.creates:
             if not self._create(task, member_id):
                 break
@@ -101,7 +104,30 @@ class GroupFlow:
         if operation is not None:
             self._cloud.start(operation)
 
+    def _replace_lost(self, task: Work, ctxt: RequestContext, lost: list[Member]) -> None:
+        """Replace members on lost hosts, but those that high availability recovers."""
+        given_up = {one.id for one in lost if not self._lost.recover(ctxt, one)}
+        group_id = task.operation.resource_id
+
+        def work(connection: Transaction) -> None:
+            opened = store.open_operations(connection, group_id)
+            look = self._read(connection, group_id)
+            if look is None:
+                return
+            still = decide.after(facts(look, opened)).lost
+            for one in still:
+                if one.id in given_up:
+                    values = {"state": MemberState.REPLACED, "reason": "Its node is lost."}
+                    store.change_member(connection, one.id, ready_at=None, **values)
+            group_news.wake(connection, group_id)
+
+        if given_up:
+            self._cloud.store.run(work)
+
     # --- a look
+
+    def _read(self, connection: Transaction, group_id: str) -> Look | None:
+        return store.look(connection, group_id, self._cloud.patience())
 
     def _look(self, connection: Transaction, task: Work) -> _Begins | None:
         number, group_id = task.operation.id, task.operation.resource_id
@@ -109,7 +135,7 @@ class GroupFlow:
         mine = next((one for one in opened if one.id == number), None)
         if mine is None or mine.lease_owner != self._cloud.name:
             raise StaleTransition(operation_id=number)
-        look = store.look(connection, group_id)
+        look = self._read(connection, group_id)
         if look is None:
             store.close_all(connection, opened, OperationState.DONE, "The group is deleted.")
             return None
@@ -170,7 +196,7 @@ class GroupFlow:
     ) -> None:
         """Give the lease back: what happens to members makes the operation due."""
         group_id = task.operation.resource_id
-        active = bool(made.added or made.changed or made.creates or made.deletes)
+        active = bool(made.added or made.changed or made.creates or made.deletes or made.lost)
         number = task.operation.id
         if active:
             seconds = datetime.timedelta(seconds=self._timeout(task.operation))
@@ -181,8 +207,10 @@ class GroupFlow:
             group_news.begin(connection, group_id, made.seconds)
             return
         # What it begins now it looks at again soon, in case this conductor dies before.
-        begins = bool(made.creates or made.deletes or made.repairs)
+        begins = bool(made.creates or made.deletes or made.repairs or made.lost)
         soon = float(self._cloud.conf.conductor.scan_seconds)
+        if made.lost:
+            soon = max(soon, seen.LOOK_SECONDS)
         seconds_left = 0.0 if made.added or made.changed else made.seconds
         leases.postpone(connection, number, min(made.seconds, soon) if begins else seconds_left)
 
@@ -216,7 +244,7 @@ class GroupFlow:
         return True
 
     def _create_in(self, connection: Transaction, task: Work, member_id: str) -> Operation | None:
-        look = store.look(connection, task.operation.resource_id)
+        look = self._read(connection, task.operation.resource_id)
         member = next((one for one in look.members if one.id == member_id), None) if look else None
         if look is None or member is None or member.server_uuid is not None:
             return None
@@ -256,7 +284,7 @@ class GroupFlow:
 
         def work(connection: Transaction) -> None:
             store.open_operations(connection, group_id)
-            look = store.look(connection, group_id)
+            look = self._read(connection, group_id)
             if look is None:
                 return
             group, now = look.group, clock.utcnow()
@@ -298,6 +326,7 @@ def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
         groups.deletion(by_type.get(DELETION_TYPE)),
         groups.health(by_type.get(HEALTH_TYPE)),
         clock.utcnow(),
+        away=look.away,
         recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
     )
 

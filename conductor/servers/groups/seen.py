@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common import failures
@@ -16,12 +16,14 @@ from common.resources.groups import (
     Options,
     Repair,
 )
-from common.resources.states import VmState
-from conductor.store.groups.groups import Group, Member
+from common.resources.states import TaskState, VmState
+from conductor.store.groups.groups import Away, Group, Member
 
 #: what can be started
 AT_REST = frozenset({VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 _WORKS = frozenset({VmState.ACTIVE, VmState.RESIZED, VmState.RESCUED})
+#: when something is looked at again that may change without news
+LOOK_SECONDS = 30.0
 #: the longest time until a group with something open is looked at again, whatever happens
 LATEST_SECONDS = 600.0
 
@@ -35,6 +37,11 @@ class Condition(enum.StrEnum):
     WELL = "well"
     BUSY = "busy"  #: something is done to it, or it was put away by its user
     SICK = "sick"
+    AWAY = "away"  #: its host can't be reached, and may still run it
+    LOST = "lost"  #: its host is lost for good, and runs nothing any more
+
+
+_BEGINNING = (Condition.BUILDING, Condition.FAILED)
 
 
 def condition(member: Member) -> Condition:
@@ -45,8 +52,7 @@ def condition(member: Member) -> Condition:
         return Condition.BUILDING
     if member.vm_state in _WORKS and member.task_state is None:
         return Condition.WELL
-    if member.locked_by is not None or member.held:
-        # A user who locks a server doesn't want it to be touched.
+    if _is_kept_off(member):
         return Condition.BUSY
     if member.vm_state == VmState.ERROR:
         return Condition.SICK if member.launched_at is not None else Condition.FAILED
@@ -68,6 +74,42 @@ class Facts:
     """Whether somebody asked that members be repaired: even all at once."""
     unanswered: frozenset[str] = frozenset()
     """Servers whose guests do not answer, though they run."""
+    away: Mapping[str, Away] = field(default_factory=dict)
+    """Hosts of its members that can't be reached."""
+
+
+def condition_in(facts: Facts, member: Member) -> Condition:
+    """Return what a member's server is, by its host, too."""
+    found, away = condition(member), facts.away.get(str(member.host))
+    if away is None or found == Condition.NONE:
+        sick = found == Condition.WELL and member.server_uuid in facts.unanswered
+        return Condition.SICK if sick else found
+    if member.task_state == TaskState.DELETING:
+        # Its VM is removed once the node is back: nothing runs it until then.
+        return Condition.NONE if away.is_lost else found
+    put_away = found == Condition.BUSY and not _is_kept_off(member)
+    if found in _BEGINNING or put_away or member.task_state is not None:
+        return found
+    return Condition.LOST if away.is_lost and not _is_kept_off(member) else Condition.AWAY
+
+
+def why_away(facts: Facts, member: Member) -> str:
+    """Return what is waited for where a member's host can't be reached. Names no host: it is for
+    users."""
+    away = facts.away[str(member.host)]
+    if away.is_lost:
+        return "Its node is lost; it is not replaced, as its server is locked or held."
+    if away.forced_down:
+        return "Its node is marked as down, but still answers: it is replaced once that is off."
+    return (
+        "Its node does not answer, and may still run it: it is replaced once an administrator "
+        "marks the node as down for good."
+    )
+
+
+def _is_kept_off(member: Member) -> bool:
+    """Return whether a user doesn't want its server to be touched."""
+    return member.locked_by is not None or bool(member.held)
 
 
 @dataclass
@@ -89,6 +131,8 @@ class Round:
     deletes: list[str] = field(default_factory=list)
     """Servers that are deleted."""
     repairs: list[tuple[Member, Repair]] = field(default_factory=list)
+    lost: list[Member] = field(default_factory=list)
+    """Members on lost hosts, which are replaced unless high availability recovers them."""
     over: bool = False
     """Whether the group is as desired, or nothing more can be done for it."""
     failed: str = ""

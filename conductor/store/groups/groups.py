@@ -6,6 +6,7 @@ makes the group's operation due (``wake``), so that no server's row is locked af
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from db.reads.groups import groups as reads
 from db.reads.groups.groups import GROUPS, MEMBERS, Binding, Group, Member
+from db.reads.hosts import away as hosts
+from db.reads.hosts.away import Away
 from db.resources import about
 from db.schema import (
     operations,
@@ -35,7 +38,7 @@ from db.schema import (
 #: operations that are looked at for that of a call
 _LAST = 50
 
-__all__ = ["Binding", "Group", "Member"]  # of the read side, as the other rooms name them
+__all__ = ["Away", "Binding", "Group", "Member"]  # of the read side, as the other rooms name them
 
 _G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
 
@@ -125,10 +128,15 @@ class Look:
     """The specs of those that are enabled."""
     context: Mapping[str, Any]
     """Of the request that made it: what is done with its members is done for its maker."""
+    away: Mapping[str, Away]
+    """The hosts of its members that can't be reached."""
 
 
-def look(connection: sa.Connection, group_id: str) -> Look | None:
-    """Return a group with its members, locked; None: it is deleted. Five queries."""
+def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
+    """Return a group with its members, locked; None: it is deleted. Six queries.
+
+    ``patience``: for how many seconds agents may be silent before their hosts count as away.
+    """
     try:
         group = locked(connection, group_id, None)
     except NotFound:
@@ -136,7 +144,9 @@ def look(connection: sa.Connection, group_id: str) -> Look | None:
     found = reads.members(connection, group_id)
     specs = [one.spec for one in bound(connection, group_id) if one.enabled]
     context = connection.execute(sa.select(_G.context).where(_G.id == group_id)).scalar_one()
-    return Look(group, found, specs, context)
+    there = {one.host for one in found if one.host is not None and one.deleted_at is None}
+    since = clock.after(-patience) if patience < math.inf else None
+    return Look(group, found, specs, context, hosts.away(connection, there, since))
 
 
 def bound(connection: sa.Connection, group_id: str) -> list[Binding]:

@@ -158,6 +158,15 @@ def take(
     return (new - zones.keys()) | back
 
 
+def reached(connection: sa.Connection, names: Collection[str]) -> dict[str, bool]:
+    """Return whether the nodes of these hosts could be reached, as last reported."""
+    if not names:
+        return {}
+    query = sa.select(hosts.c.host, hosts.c.facts["online"].as_boolean())
+    rows = connection.execute(query.where(hosts.c.host.in_(sorted(names))))
+    return {name: online is not False for name, online in rows}
+
+
 def _without_deleted(connection: sa.Connection, heartbeat: Heartbeat) -> Heartbeat:
     """Return the heartbeat without hosts whose nodes are gone and whose services are deleted."""
     mine = (services.c.binary == COMPUTE) & services.c.host.in_(heartbeat.left)

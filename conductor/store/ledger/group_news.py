@@ -7,7 +7,7 @@ groups need not be looked at now and then. A server that is in no group costs no
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import sqlalchemy as sa
 
@@ -21,12 +21,25 @@ from conductor.store.ledger.operations import NewOperation
 from conductor.store.records import Server
 from conductor.store.transactions import before_commit, note_due
 from db.resources import about
-from db.schema import operations, scaling_groups
+from db.schema import operations, scaling_groups, servers
 
 
-def note(connection: sa.Connection, servers: Iterable[Server]) -> None:
+def note(connection: sa.Connection, members: Iterable[Server]) -> None:
     """Have the groups of these servers looked at once the transaction is committed."""
-    for group_id in {one.member_of for one in servers if one.member_of is not None}:
+    for group_id in {one.member_of for one in members if one.member_of is not None}:
+        work = functools.partial(wake, connection, group_id)
+        before_commit(connection, f"group {group_id}", work)
+
+
+def note_hosts(connection: sa.Connection, names: Collection[str]) -> None:
+    """Have the groups that have servers on these hosts looked at: the hosts were lost, or are
+    back."""
+    if not names:
+        return
+    columns = servers.c
+    query = sa.select(columns.member_of).distinct()
+    there = columns.host.in_(sorted(names)) & columns.deleted_at.is_(None)
+    for group_id in connection.scalars(query.where(there, columns.member_of.is_not(None))):
         work = functools.partial(wake, connection, group_id)
         before_commit(connection, f"group {group_id}", work)
 

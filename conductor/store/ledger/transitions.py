@@ -165,6 +165,10 @@ def move_all(connection: sa.Connection, moves: Sequence[Move]) -> list[Server]:
     return [one.server.replace(**_columns(one)) for one in moves]
 
 
+#: at rest; and a deletion that has begun, as that of a server on a lost host does not end
+_NOTED = (None, TaskState.DELETING)
+
+
 def _notify_groups(connection: sa.Connection, moves: Sequence[Move]) -> None:
     """Have groups look at members of theirs that come to rest, or are something else now."""
     group_news.note(
@@ -172,7 +176,7 @@ def _notify_groups(connection: sa.Connection, moves: Sequence[Move]) -> None:
         [
             one.server
             for one in moves
-            if one.task_state is None or one.vm_state != one.server.vm_state
+            if one.task_state in _NOTED or one.vm_state != one.server.vm_state
         ],
     )
 

@@ -1,0 +1,55 @@
+"""Compute hosts whose nodes do not answer, or that an administrator has marked as down."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from db.reads.hosts import node_health
+from db.reads.servers.servers import COMPUTE
+from db.schema import services
+
+
+@dataclass(frozen=True)
+class Away:
+    """A host whose VMs can't be reached."""
+
+    host: str
+    answers: bool
+    """Whether its agent reports, and reaches the node."""
+    forced_down: bool
+    """Whether an administrator says that it is down, and that nothing of it runs any more."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nothing runs there: that is said, and nothing that is seen contradicts it."""
+        return self.forced_down and not self.answers
+
+
+def away(
+    connection: sa.Connection, names: Collection[str], up_since: datetime.datetime | None
+) -> dict[str, Away]:
+    """Return those of these hosts that are away, by name. One query, or none.
+
+    ``up_since``: when an agent that works must have reported; None: silence says nothing now.
+    """
+    if not names:
+        return {}
+    reports: sa.ColumnElement[bool] = sa.true()
+    if up_since is not None:
+        reports = sa.func.coalesce(services.c.last_seen_at > up_since, sa.false())
+    answers = sa.and_(reports, node_health.REACHED)
+    query = (
+        sa.select(services.c.host, answers, services.c.forced_down)
+        .select_from(node_health.SERVICES)
+        .where(
+            services.c.binary == COMPUTE,
+            services.c.host.in_(sorted(names)),
+            sa.or_(services.c.forced_down, sa.not_(answers)),
+        )
+    )
+    found = (Away(host, bool(up), bool(forced)) for host, up, forced in connection.execute(query))
+    return {one.host: one for one in found}

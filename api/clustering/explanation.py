@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,19 +12,23 @@ from common import clock
 from common.resources.groups import FAILURES_MOST, MemberState
 from db.reads.groups import actions, groups
 from db.reads.groups.groups import Group, Member
+from db.reads.hosts import away as hosts
+from db.reads.hosts.away import Away
 
 _LAST = 10
 
 
-def of(connection: sa.Connection, group: Group) -> dict[str, Any]:
-    """Return the explanation of a group. Two queries."""
+def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> dict[str, Any]:
+    """Return the explanation of a group. Two queries; three for administrators, who see hosts."""
     members = groups.members(connection, group.id)
+    there = {one.host for one in members if is_admin and one.host is not None}
+    away = hosts.away(connection, there, None)
     last = actions.last(connection, group.id, _LAST)
     return {
         "cluster_id": group.id,
         "name": group.name,
         "status": group.status,
-        "sentences": list(sentences(group, members)),
+        "sentences": [*sentences(group, members), *_of_hosts(members, away)],
         "nodes": [
             {
                 "index": one.member_index,
@@ -76,6 +80,22 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
         paused = " It is paused." if group.paused else ""
         yield f"It is being updated: {old} servers are of another profile.{paused}"
     yield from _of_members(members)
+
+
+def _of_hosts(members: Sequence[Member], away: Mapping[str, Away]) -> Iterator[str]:
+    """Yield what an administrator can do about members that can't be reached."""
+    names: dict[str, list[str]] = {}
+    for one in members:
+        host = str(one.host)
+        if host in away and not away[host].is_lost:
+            names.setdefault(host, []).append(one.name)
+    for host, some in names.items():
+        begin = f"On host {host}, which can't be reached: {', '.join(some)}."
+        if away[host].forced_down:
+            yield f"{begin} It is marked as down, but its node answers: power that off."
+        else:
+            mark = f"openstack compute service set --down {host} nova-compute"
+            yield f"{begin} Once its node is powered off and can't come back, mark it: `{mark}`."
 
 
 def _of_members(members: Sequence[Member]) -> Iterator[str]:

@@ -114,7 +114,7 @@ def _lose_a_node(site: Site, groups: Any, cluster: Any) -> None:
     eventually(lambda: not gone & _servers_of(groups, cluster), 120)
     after = {one.index: one.physical_id for one in groups.nodes(cluster_id=cluster.id)}
     assert after.keys() == before.keys()
-    site.cloud.control("DELETE", f"faults/{order['id']}")
+    site.cloud.control("DELETE", "faults", id=order["id"])
     admin.update_service_forced_down(service, forced=False)
     # What was left there is removed.
     eventually(lambda: not gone & {one.id for one in admin.servers(all_projects=True)}, 120)

@@ -64,7 +64,9 @@ class Clusters:
     @operation("clusters:get", on=_THE)
     def explain(self, call: Call, cluster: Group) -> Any:
         """Explain why a cluster is as it is, and what would change it."""
-        return {"explanation": call.read(explanation.of, cluster)}
+        return {
+            "explanation": call.read(explanation.of, cluster, is_admin=bool(call.ctxt.is_admin))
+        }
 
     @operation("clusters:update", body=schemas.CLUSTER_UPDATE, status=202, on=_THE)
     def update(self, call: Call, cluster: Group) -> Any:

@@ -98,6 +98,20 @@ def test_an_update_whose_new_members_fail_is_reverted(api: ClusteringApi) -> Non
     assert api.groups.group(group).status_reason.startswith("Rolled back: 5 creations in a row")
 
 
+def test_what_can_t_be_reached_is_explained(api: ClusteringApi) -> None:
+    group = api.cluster(1)
+    api.world.beat(lost="pve1")
+    api.groups.settled(group, 1, "ERROR")
+    path = f"/clusters/{group}/explanation"
+    seen = api.show(path, "explanation")
+    assert any("web-1 can't be reached." in one for one in seen["sentences"])
+    assert seen["nodes"][0]["reason"].startswith("Its node does not answer")
+    assert "pve1" not in str(seen)
+    _, body = api.ask("GET", path, token=auth.ADMIN)
+    mark = "`openstack compute service set --down pve1 nova-compute`."
+    assert body["explanation"]["sentences"][-1].endswith(mark)
+
+
 def test_a_deletion_policy_decides_who_leaves(api: ClusteringApi) -> None:
     spec = {
         "type": "senlin.policy.deletion",

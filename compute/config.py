@@ -94,6 +94,15 @@ OPTIONS = [
         help="Seconds that a guest gets to power off or reboot by itself before it is forced to.",
     ),
     cfg.IntOpt(
+        "health_checks",
+        default=16,
+        min=0,
+        max=500,
+        help="Checks of members of groups that may run at the same time: pings of guests' agents, "
+        "and connections over TCP and HTTP to members' addresses on networks of the operator's, "
+        "from this worker's machine. 0: it checks none.",
+    ),
+    cfg.IntOpt(
         "consoles",
         default=100,
         min=0,

@@ -1202,6 +1202,10 @@ scaling_members = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("recoveries", sa.Integer, nullable=False),  # in a row, that did not help
     sa.Column("ready_at", UtcDateTime),  # since when its server is well
+    sa.Column("health", sa.String(8)),  # common.messages.health.Health; None: not checked yet
+    sa.Column("health_reason", sa.Text),  # why it is not well
+    sa.Column("health_at", UtcDateTime),  # when that was reported
+    sa.Column("repaired_at", UtcDateTime),  # its checks begin again after a repair
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
     sa.UniqueConstraint("group_id", "member_index"),

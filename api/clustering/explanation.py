@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from api.clustering import views
 from common import clock
+from common.messages.health import CheckResult
 from common.resources.groups import FAILURES_MOST, MemberState
 from db.reads.groups import actions, groups
 from db.reads.groups.groups import Group, Member
@@ -36,6 +37,7 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
                 "status": views.node_status(one),
                 "server": one.server_uuid,
                 "reason": one.reason,
+                "health": views.health(one),
             }
             for one in members
         ],
@@ -102,5 +104,8 @@ def _of_members(members: Sequence[Member]) -> Iterator[str]:
     for one in members:
         if one.state != MemberState.KEPT and (one.locked_by is not None or one.held):
             yield f"{one.name} can't be deleted: its server is locked or held."
+        elif one.health in (CheckResult.SICK, CheckResult.UNKNOWN):
+            found = "is not well" if one.health == CheckResult.SICK else "can't be checked"
+            yield f"{one.name} {found} since {views.moment(one.health_at)}: {one.health_reason}"
         elif one.task_state == "scheduling":
             yield f"{one.name} is being given a host, or waits for room (`micronova explain`)."

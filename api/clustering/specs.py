@@ -18,6 +18,7 @@ from api.compute.resources.servers.create import create_request
 from api.compute.schemas import servers as schemas
 from api.query import Query
 from common.errors import Invalid, NotFound, Unimplemented
+from common.resources import health_checks
 from common.resources.groups import DELETION_TYPE, HEALTH_TYPE, First, Repair
 from conductor.rpc.servers.servers import CreateServers
 from db.reads.groups import named
@@ -203,18 +204,72 @@ def _check_deletion(properties: Mapping[str, Any]) -> None:
         raise Invalid("destroy_after_deletion must be true or false.")
 
 
+#: detections of what is seen of servers at once
+_SEEN = (None, "NODE_STATUS_POLLING", "LIFECYCLE_EVENTS", "HYPERVISOR_STATUS_POLLING")
+#: number of a detection → (least, most)
+_DETECTION_LIMITS: Mapping[str, tuple[int, int]] = {
+    "interval": (5, 3600),
+    "node_update_timeout": (0, 86_400),
+    "poll_url_retry_limit": (1, 20),
+    "poll_url_retry_interval": (1, 3600),
+}
+_URL_OPTIONS = (
+    *("poll_url", "poll_url_ssl_verify", "poll_url_conn_error_as_unhealthy"),
+    *("poll_url_healthy_response", "poll_url_retry_limit", "poll_url_retry_interval"),
+)
+
+
+def _check_detection(detection: Mapping[str, Any]) -> None:
+    known = ("interval", "node_update_timeout", "recovery_conditional", "detection_modes")
+    # Of version 1.0: one type, with options.
+    _only(detection, *known, "type", "options")
+    _check_numbers(detection, "interval", "node_update_timeout")
+    if detection.get("recovery_conditional", "ANY_FAILED") != "ANY_FAILED":
+        raise Unimplemented(
+            "recovery_conditional must be ANY_FAILED: one check that fails counts."
+        )
+    modes = detection.get("detection_modes") or [{"type": detection.get("type")}]
+    if not isinstance(modes, list) or not all(isinstance(one, dict) for one in modes):
+        raise Invalid("detection_modes must be a list of objects.")
+    for one in modes:
+        kind = one.get("type")
+        if kind == health_checks.POLL_URL:
+            _check_url(one.get("options"))
+        elif kind not in _SEEN:
+            raise Invalid(f"The type '{kind}' of a detection could not be found.")
+    if sum(one.get("type") == health_checks.POLL_URL for one in modes) > 1:
+        raise Unimplemented("One URL of a member is polled, not several.")
+
+
+def _check_url(options: Any) -> None:
+    if not isinstance(options, dict) or not isinstance(options.get("poll_url"), str):
+        raise Invalid(f"{health_checks.POLL_URL} needs options with a poll_url.")
+    _only(options, *_URL_OPTIONS)
+    _check_numbers(options, "poll_url_retry_limit", "poll_url_retry_interval")
+    for name in ("poll_url_ssl_verify", "poll_url_conn_error_as_unhealthy"):
+        if not isinstance(options.get(name, True), bool):
+            raise Invalid(f"{name} must be true or false.")
+    try:
+        health_checks.parsed(options["poll_url"], "x")
+        health_checks.check_text(options.get("poll_url_healthy_response", ""))
+    except ValueError as error:
+        raise Invalid(str(error)) from error
+
+
+def _check_numbers(given: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        least, most = _DETECTION_LIMITS[name]
+        value = given.get(name, least)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise Invalid(f"{name} must be a number from {least} to {most}.")
+
+
 def _check_health(properties: Mapping[str, Any]) -> None:
     _only(properties, "detection", "recovery")
     detection, recovery = properties.get("detection") or {}, properties.get("recovery") or {}
     if not isinstance(detection, dict) or not isinstance(recovery, dict):
         raise Invalid("detection and recovery must be objects.")
-    modes = detection.get("detection_modes") or [{"type": detection.get("type")}]
-    for one in modes:
-        kind = one.get("type") if isinstance(one, dict) else None
-        if kind not in (None, "NODE_STATUS_POLLING", "LIFECYCLE_EVENTS", "HYPERVISOR_STATUS"):
-            raise Unimplemented(
-                f"The detection {kind} is not supported: what happens to servers is seen at once."
-            )
+    _check_detection(detection)
     names = [str(one) for one in Repair]
     actions = recovery.get("actions", [])
     if not isinstance(actions, list):

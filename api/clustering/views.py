@@ -107,6 +107,17 @@ def node_status(one: Member) -> str:
     return _NODE_STATUS.get(state, "WARNING")
 
 
+def health(one: Member) -> dict[str, Any] | None:
+    """Return what the last change of a member's checks was; None: nothing was reported."""
+    if one.health is None:
+        return None
+    return {
+        "result": one.health,
+        "reason": one.health_reason or "",
+        "since": moment(one.health_at),
+    }
+
+
 def node(
     one: Member, profile_name: str, details: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -123,7 +134,7 @@ def node(
         "status": node_status(one),
         "status_reason": one.reason,
         "metadata": one.meta,
-        "data": {},
+        "data": {} if one.health is None else {"health": health(one)},
         "dependents": {},
         "tainted": False,
     }

@@ -51,7 +51,8 @@ _OPTION = argument(
     metavar="<key=value>",
     action=PairsOption,
     help="at_once, max_surge, max_unavailable, min_ready_seconds, wait_seconds, shrink, "
-    "roll_back or zones; may be repeated",
+    "roll_back, zones, health_agent, health_tcp_port, health_url, health_interval, "
+    "health_threshold or health_grace; may be repeated",
 )
 
 
@@ -367,7 +368,10 @@ def explained(found: Mapping[str, Any]) -> list[str]:
         lines += ["", "Servers:"]
     for one in found["nodes"]:
         reason = f": {one['reason']}" if one["reason"] else ""
-        lines.append(f"  {one['name']}  {one['status']}  {one['server'] or '-'}{reason}")
+        seen = one.get("health")
+        health = f"  {seen['result']} since {seen['since']}" if seen else ""
+        server = one["server"] or "-"
+        lines.append(f"  {one['name']}  {one['status']}  {server}{health}{reason}")
     if found["actions"]:
         lines += ["", "Last operations (micronova explain REQUEST has each step):"]
     for one in found["actions"]:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common.resources import health_checks
+from common.resources.health_checks import Checks
+
 #: the maximum size of a group without a limit
 UNLIMITED = -1
 #: failed creations in a row that stop a group's creations
@@ -109,6 +112,18 @@ class Options:
     """Whether a rolling update whose new members do not work is reverted."""
     zones: tuple[str, ...] = ()
     """The zones that members are spread over; none: as the profile says."""
+    health_agent: bool = False
+    """Whether the guest's agent of a member has to answer."""
+    health_tcp_port: int = 0
+    """A port that has to take connections; 0: none."""
+    health_url: str = ""
+    """What has to answer: ``http://{nodename}:8080/health``; empty: nothing."""
+    health_interval: int = 60
+    """Seconds between two checks."""
+    health_threshold: int = 3
+    """How many checks in a row fail before a member is not well."""
+    health_grace: int = 300
+    """For how many seconds failures don't count after a server has begun to run."""
 
 
 #: name in a group's ``config`` → the field of Options
@@ -117,6 +132,8 @@ CONFIG: Mapping[str, str] = {
     for name in (
         *("at_once", "max_surge", "max_unavailable", "min_ready_seconds"),
         *("wait_seconds", "shrink", "roll_back", "zones"),
+        *("health_agent", "health_tcp_port", "health_url"),
+        *("health_interval", "health_threshold", "health_grace"),
     )
 }
 #: name → (least, most) of those that are numbers
@@ -126,6 +143,10 @@ LIMITS: Mapping[str, tuple[int, int]] = {
     "max_unavailable": (0, 100),
     "min_ready_seconds": (0, 3600),
     "wait_seconds": (0, 86_400),
+    "health_tcp_port": (0, 65_535),
+    "health_interval": (5, 3600),
+    "health_threshold": (1, 20),
+    "health_grace": (0, 86_400),
 }
 
 
@@ -164,6 +185,10 @@ def _value(field: str, name: str, given: Any) -> Any:
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
             raise ValueError(f"{name} must be names of zones, with commas between them.")
         return tuple(dict.fromkeys(one.strip() for one in names if one.strip()))
+    if field == "health_url":
+        if given:
+            health_checks.parsed(str(given), "x")
+        return str(given or "")
     if str(given).lower() not in {"true", "false"}:
         raise ValueError(f"{name} must be true or false.")
     return str(given).lower() == "true"
@@ -184,8 +209,6 @@ class Health:
 
     repairs: tuple[Repair, ...] = (Repair.RECREATE,)
     """One after the other, until one helps; the last is followed by ``RECREATE``."""
-    grace_seconds: int = 0
-    """How long a new server may be unwell."""
 
 
 DELETION_TYPE = "senlin.policy.deletion"
@@ -199,6 +222,22 @@ def deletion(spec: Mapping[str, Any] | None) -> Deletion:
         First(properties.get("criteria", First.OLDEST_PROFILE if spec is None else First.RANDOM)),
         bool(properties.get("destroy_after_deletion", True)),
     )
+
+
+def checks(options: Options, spec: Mapping[str, Any] | None) -> Checks:
+    """Return how members are checked, by a group's options and its checked health policy."""
+    seconds = options.health_interval
+    found = Checks(
+        agent=options.health_agent,
+        tcp_port=options.health_tcp_port,
+        url=options.health_url,
+        interval_seconds=seconds,
+        retry_seconds=seconds,
+        threshold=options.health_threshold,
+        grace_seconds=options.health_grace,
+    )
+    detection = (spec or {}).get("properties", {}).get("detection") or {}
+    return health_checks.with_policy(found, detection)
 
 
 def health(spec: Mapping[str, Any] | None) -> Health:

@@ -12,6 +12,7 @@ from common import rpc
 from common.context import RequestContext
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.guests import GuestOwner
+from common.messages.health import GuestCheck, GuestHealth
 from common.messages.reports import Report, Working
 from common.messages.tenures import Claim, Granted
 from common.messages.topics import ANNOUNCE_TOPIC, CONDUCTOR_EVENTS_TOPIC, HOST_FACTS_TOPIC
@@ -56,6 +57,12 @@ class ConductorEvents(Protocol):
 
     def owners(self, ctxt: RequestContext, worker: str) -> list[GuestOwner]:
         """Ask whose the VMs on a worker's hosts are. A call."""
+
+    def health_checks(self, ctxt: RequestContext, worker: str) -> list[GuestCheck]:
+        """Ask which members of groups on a worker's hosts are to be checked. A call."""
+
+    def report_health(self, ctxt: RequestContext, worker: str, found: list[GuestHealth]) -> None:
+        """Report what the checks of members say, where that has changed. A call."""
 
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock, in seconds since 1970. A call.

@@ -514,6 +514,12 @@ class Hypervisor(Protocol):
         Raises HypervisorError, also where the VM isn't the server's.
         """
 
+    def ping_guest(self, target: GuestTarget) -> PasswordProblem | None:
+        """Ask the guest's agent whether it answers; return why it does not, or None.
+
+        Changes nothing, so whose the VM is was not looked at. Raises HypervisorError.
+        """
+
     def queues(self) -> Mapping[str, tuple[Queue, ...]]:
         """Return what of running operations runs or waits within the driver, by host.
 

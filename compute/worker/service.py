@@ -15,6 +15,7 @@ from common.messages import tenures
 from common.messages.commands import Command, MakeVnet, StoreImage
 from common.messages.facts import HostFacts
 from common.messages.guests import GuestOwner
+from common.messages.health import GuestCheck, GuestHealth
 from common.messages.reports import Outcome
 from common.messages.topics import ANNOUNCE_TOPIC, COMPUTE_TOPIC
 from common.process import names
@@ -23,10 +24,12 @@ from common.resources.aggregates import Ratios
 from common.rpc import events
 from common.rpc.events import ConductorEvents, WorkerEvents
 from compute.hypervisor.port import GuestUse, Hypervisor
+from compute.observed import guest_pings
 from compute.observed.console_logs import ConsoleLogs
 from compute.observed.consoles import Consoles
 from compute.observed.facts import HostFactsCache
 from compute.observed.guest_metrics import GuestMetrics
+from compute.observed.health_checks import HealthChecks, probe
 from compute.observed.host_metrics import HostMetrics
 from compute.observed.measurements import Measurements
 from compute.observed.observe import Observer
@@ -121,6 +124,12 @@ class ComputeService:
         )
         self._conductor = events.to_conductor(transport)
         self._consoles = Consoles(conf, self._logs)
+        self._health = HealthChecks(
+            self._members,
+            self._report_health,
+            functools.partial(probe, ping=guest_pings.of(self._hypervisors, self.worker)),
+            options.health_checks,
+        )
         manager: WorkerRpc = Manager(
             self._hypervisors,
             self._executor,
@@ -165,6 +174,7 @@ class ComputeService:
             server.start()
         self._heartbeats.start()
         self._tenure.start()
+        self._health.start()
         if self._rounds is not None:
             self._rounds.start()
         self._conductor.cast(context.internal(), ConductorEvents.publish_aggregates)
@@ -176,6 +186,7 @@ class ComputeService:
         Then another worker may carry on.
         """
         self._heartbeats.stop()
+        self._health.stop()
         if self._rounds is not None:
             self._rounds.stop()
         observers = list(self._observers.values())
@@ -244,6 +255,23 @@ class ComputeService:
         """Return whose the VMs on its hosts are. Raises MicronovaError."""
         return self._conductor.call(
             context.internal(), ConductorEvents.owners, worker=self.address
+        )
+
+    def _members(self) -> list[GuestCheck]:
+        """Return which members of groups on its hosts are checked. Raises MicronovaError."""
+        worker = self.address
+        if not worker:
+            return []
+        events = ConductorEvents.health_checks
+        return self._conductor.call(context.internal(), events, worker=worker)
+
+    def _report_health(self, found: Sequence[GuestHealth]) -> None:
+        """Report what the checks of members say. Raises MicronovaError."""
+        self._conductor.call(
+            context.internal(),
+            ConductorEvents.report_health,
+            worker=self.address,
+            found=list(found),
         )
 
     def _introduce(self) -> None:

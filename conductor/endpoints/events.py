@@ -9,12 +9,14 @@ from common.context import RequestContext
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat, VmStates
 from common.messages.guests import GuestOwner
+from common.messages.health import GuestCheck, GuestHealth
 from common.messages.reports import Report, Working
 from common.messages.tenures import Claim, Granted
 from common.rpc import senders
 from common.rpc.signatures import Unreadable
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
+from conductor.store.groups import checks
 from conductor.store.hosts import agent_leases, registry
 from conductor.store.servers import servers
 from conductor.sync.reporters import Reporters
@@ -83,6 +85,17 @@ class EventEndpoint:
         senders.check_worker(ctxt.sender, worker)
         with self._store.read() as connection:
             return servers.owners(connection, worker)
+
+    def health_checks(self, ctxt: RequestContext, worker: str) -> list[GuestCheck]:
+        """Return which members of groups on a worker's hosts are to be checked."""
+        senders.check_worker(ctxt.sender, worker)
+        with self._store.read() as connection:
+            return checks.of_worker(connection, worker)
+
+    def report_health(self, ctxt: RequestContext, worker: str, found: list[GuestHealth]) -> None:
+        """Store what the checks of members say."""
+        senders.check_worker(ctxt.sender, worker)
+        self._store.run(lambda c: checks.take(c, worker, found))
 
     def time(self, ctxt: RequestContext) -> float:
         """Return the time of the database's clock."""

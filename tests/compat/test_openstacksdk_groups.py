@@ -150,3 +150,36 @@ def test_what_there_is(site: Site, member: Any) -> None:
     assert groups.validate_profile(spec=spec(site)).spec["type"] == "os.nova.server"
     with pytest.raises(openstack.exceptions.BadRequestException):
         groups.validate_profile(spec=spec(site, flavor="nobody"))
+
+
+@pytest.mark.long
+def test_a_member_whose_guest_does_not_answer(site: Site, member: Any, name: str) -> None:
+    """It is replaced, by what the agent of its host sees of the agent in its guest."""
+    if not site.simulated:
+        pytest.skip("there are no guests")
+    groups = member.clustering
+    profile = groups.create_profile(name=name, spec=spec(site))
+    checks = {"agent": "true", "interval": "5", "threshold": "2", "grace": "0"}
+    cluster = groups.create_cluster(
+        name=name,
+        profile_id=profile.id,
+        desired_capacity=2,
+        config={f"micronova.health_{key}": value for key, value in checks.items()},
+    )
+    settled(groups, name, 2)
+    first, second = sorted(groups.nodes(cluster_id=cluster.id), key=lambda one: one.index)
+    assert groups.get_node(first.id).data["health"]["result"] == "well"
+    state = site.cloud.control("GET", "state")["sim1"]
+    vmid = next(
+        one["vmid"]
+        for one in state["vms"]
+        if first.physical_id in one["config"].get("description", "")
+    )
+    order = site.cloud.control("POST", "faults", action="guest-silent", vmid=vmid)
+    eventually(lambda: _replaced(groups, first), 120)
+    site.cloud.control("DELETE", "faults", id=order["id"])
+    settled(groups, name, 2)
+    assert groups.get_node(second.id).physical_id == second.physical_id
+    groups.delete_cluster(cluster)
+    groups.wait_for_delete(cluster, interval=0.5, wait=60)
+    groups.delete_profile(profile.id)

@@ -75,7 +75,11 @@ _POLICIES: Mapping[str, Mapping[str, Any]] = {
         ),
     },
     "senlin.policy.health": {
-        "detection": _of("Map", "Ignored: what happens to servers is seen at once."),
+        "detection": _of(
+            "Map",
+            "Its interval, node_update_timeout and detection_modes: of NODE_STATUS_POLL_URL the "
+            "poll_url, whose host is {nodename}. What happens to servers is seen at once.",
+        ),
         "recovery": _of(
             "Map",
             f"Its actions, one after the other: {', '.join(str(one) for one in Repair)}.",

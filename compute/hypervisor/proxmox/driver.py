@@ -240,6 +240,10 @@ class ProxmoxHypervisor:
         """See ``port.Hypervisor``. Three calls."""
         return guest_agent.set_password(self.shared, order)
 
+    def ping_guest(self, target: GuestTarget) -> PasswordProblem | None:
+        """See ``port.Hypervisor``. One call."""
+        return guest_agent.ping(self.shared, target)
+
     def queues(self) -> Mapping[str, tuple[Queue, ...]]:
         """See ``port.Hypervisor``. Those of storages."""
         found = self.shared.storage_queue.queues()

@@ -150,7 +150,12 @@ class _Deciding:
             if one.ready_at is not None and self._ready_in(one) > 0:
                 self._fail(f"{one.name} did not remain well for long enough")
                 self._mark([one], MemberState.REPLACED)
+        for one in self._never_well():
+            self._fail(f"{one.name} did not become well: {one.health_reason}")
+            self._mark([one], MemberState.REPLACED, f"It did not become well: {one.health_reason}")
         for one in self._is(Condition.WELL):
+            if not self.facts.answers(one):
+                continue
             if one.ready_at is None and one.state == MemberState.KEPT:
                 self._change(one, ready_at=self.facts.now, reason="")
                 if one.profile_id == self.group.profile_id:
@@ -159,6 +164,26 @@ class _Deciding:
                 self._change(one, reason="")
             elif one.recoveries and self._is_ready(one):
                 self._change(one, recoveries=0)
+
+    def _never_well(self) -> list[Member]:
+        """Return new members that their checks say are not well, where others are."""
+        if self._all_unwell():
+            return []
+        return [
+            one
+            for one in self._is(Condition.SICK)
+            if one.state == MemberState.KEPT
+            and self.facts.is_sick(one)
+            and one.ready_at is None
+            and not one.recoveries
+        ]
+
+    def _all_unwell(self) -> list[Member]:
+        """Return all members if none is well, and it is not asked that they be repaired."""
+        unwell = [one for one in self._is(*_UNWELL) if one.state == MemberState.KEPT]
+        launched = self._is(*_UNWELL, Condition.WELL, Condition.BUSY)
+        alone = len(unwell) < 2 or len(unwell) < len(launched)
+        return [] if alone or self.facts.recover else unwell
 
     def _fail(self, why: str) -> None:
         values = failed(self.group.failures, why, self.facts.now)
@@ -197,16 +222,15 @@ class _Deciding:
     # --- members that are not well
 
     def _tend(self) -> None:
-        unwell = [one for one in self._is(*_UNWELL) if one.state == MemberState.KEPT]
-        launched = self._is(*_UNWELL, Condition.WELL, Condition.BUSY)
         self._explain_away()
-        if len(unwell) > 1 and len(unwell) == len(launched) and not self.facts.recover:
+        if all_of_them := self._all_unwell():
             self.round.waits_for = (
-                f"All of its {len(unwell)} members are not well at once: a network, a storage or "
-                "a site may be away, and none is repaired. Repair them by "
+                f"All of its {len(all_of_them)} members are not well at once: a network, a "
+                "storage or a site may be away, and none is repaired. Repair them by "
                 "`micronova group recover`."
             )
             return
+        unwell = [one for one in self._is(*_UNWELL) if one.state == MemberState.KEPT]
         room = self.options.at_once - len(self._is(Condition.BUILDING))
         lost = [one for one in unwell if self.seen[one.id] == Condition.LOST][: max(0, room)]
         self.round.lost = lost
@@ -214,15 +238,14 @@ class _Deciding:
         for one in unwell:
             if self.seen[one.id] != Condition.SICK:
                 continue
-            if self._within_grace(one):
-                continue
             repair = self._repair_of(one)
             if repair != Repair.RECREATE:
-                self._change(one, recoveries=one.recoveries + 1, ready_at=None)
+                again = {"health": None, "repaired_at": self.facts.now}
+                self._change(one, recoveries=one.recoveries + 1, ready_at=None, **again)
                 self.round.repairs.append((one, repair))
             elif room > 0:
                 room -= 1
-                self._mark([one], MemberState.REPLACED, f"Its server was {_what(one)}.")
+                self._mark([one], MemberState.REPLACED, _why(one))
 
     def _explain_away(self) -> None:
         """Write what is waited for of members that can't be reached, and might still run."""
@@ -238,12 +261,6 @@ class _Deciding:
         """Return whether a node that is marked as down answers, which may end without news."""
         away = [self.facts.away[str(one.host)] for one in self._is(Condition.AWAY)]
         return any(one.forced_down and one.answers for one in away)
-
-    def _within_grace(self, member: Member) -> bool:
-        grace, launched = self.facts.health.grace_seconds, member.launched_at
-        if launched is None or not grace or member.vm_state == VmState.ERROR:
-            return False
-        return (self.facts.now - launched).total_seconds() < grace
 
     def _repair_of(self, member: Member) -> Repair:
         """Return what is tried next: what can be started is started first."""
@@ -364,7 +381,9 @@ class _Deciding:
         if self.group.halted is not None and missing:
             made.over, made.failed = True, self.group.halted
         elif unsettled and not paused:
-            soonest = min(self._ready_in(one) for one in unsettled)
+            # One that has not answered its checks is heard of when it does.
+            times = [self._ready_in(one) for one in unsettled if one.ready_at is not None]
+            soonest = min(times, default=made.seconds)
             made.seconds = min(made.seconds, max(0.1, soonest))
         elif self._is_contradicted():
             made.seconds = min(made.seconds, LOOK_SECONDS)
@@ -401,8 +420,12 @@ _WORKING = (Condition.WELL, Condition.BUSY)
 _TEXTS_MOST = 3
 
 
-def _what(member: Member) -> str:
-    return "in ERROR" if member.vm_state == VmState.ERROR else "not well"
+def _why(member: Member) -> str:
+    """Return why a member is replaced."""
+    if member.vm_state == VmState.ERROR:
+        return "Its server was in ERROR."
+    more = f": {member.health_reason}" if member.health_reason else "."
+    return f"Its server was not well{more}"
 
 
 def may_create(facts: Facts) -> bool:

@@ -255,7 +255,8 @@ class GroupFlow:
         operation = self._creates.accept(connection, ctxt, request)
         now = clock.utcnow()
         values = {"server_uuid": operation.server_uuid, "profile_id": look.group.profile_id}
-        store.change_member(connection, member.id, updated_at=now, ready_at=None, **values)
+        unseen = {"ready_at": None, "health": None, "health_reason": None, "repaired_at": None}
+        store.change_member(connection, member.id, updated_at=now, **unseen, **values)
         return operation
 
     def _request(self, connection: Transaction, look: Look, member: Member) -> CreateServers:
@@ -319,13 +320,15 @@ _STARTS: Mapping[str, str] = {
 def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
     """Return what a round is decided by."""
     by_type = {str(one["type"]): one for one in look.policies}
+    options = groups.options(look.group.config)
     return Facts(
         look.group,
         look.members,
-        groups.options(look.group.config),
+        options,
         groups.deletion(by_type.get(DELETION_TYPE)),
         groups.health(by_type.get(HEALTH_TYPE)),
         clock.utcnow(),
+        checked=groups.checks(options, by_type.get(HEALTH_TYPE)).is_any,
         away=look.away,
         recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
     )

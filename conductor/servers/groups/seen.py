@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common import failures
+from common.messages.health import CheckResult
 from common.resources.groups import (
     FAILURES_MOST,
     Deletion,
@@ -72,17 +73,26 @@ class Facts:
     now: datetime.datetime
     recover: bool = False
     """Whether somebody asked that members be repaired: even all at once."""
-    unanswered: frozenset[str] = frozenset()
-    """Servers whose guests do not answer, though they run."""
+    checked: bool = False
+    """Whether its members' guests are checked."""
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
+
+    def is_sick(self, member: Member) -> bool:
+        """Return whether a member's guest does not answer, though it runs."""
+        return self.checked and member.health == CheckResult.SICK
+
+    def answers(self, member: Member) -> bool:
+        """Return whether a member's guest does all that it has to do to be well."""
+        # What can't be checked counts as well; its reason is shown.
+        return not self.checked or member.health in (CheckResult.WELL, CheckResult.UNKNOWN)
 
 
 def condition_in(facts: Facts, member: Member) -> Condition:
     """Return what a member's server is, by its host, too."""
     found, away = condition(member), facts.away.get(str(member.host))
     if away is None or found == Condition.NONE:
-        sick = found == Condition.WELL and member.server_uuid in facts.unanswered
+        sick = found == Condition.WELL and facts.is_sick(member)
         return Condition.SICK if sick else found
     if member.task_state == TaskState.DELETING:
         # Its VM is removed once the node is back: nothing runs it until then.

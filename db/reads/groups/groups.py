@@ -90,6 +90,11 @@ class Member:
     ready_at: datetime.datetime | None
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
+    health: str | None = None
+    """What its checks say; None: nothing yet."""
+    health_reason: str | None = None
+    health_at: datetime.datetime | None = None
+    repaired_at: datetime.datetime | None = None
     vm_state: str | None = None
     """Its server's, as what follows; None: it has none."""
     task_state: str | None = None

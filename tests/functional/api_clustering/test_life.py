@@ -8,7 +8,9 @@ import pytest
 
 from common.context import internal
 from common.messages.commands import Build
+from common.messages.health import CheckResult, GuestHealth
 from conductor.servers.record import lock
+from conductor.store.groups import checks
 from tests.fixtures import auth
 from tests.functional.api_clustering.conftest import SPEC, ClusteringApi
 
@@ -110,6 +112,94 @@ def test_what_can_t_be_reached_is_explained(api: ClusteringApi) -> None:
     _, body = api.ask("GET", path, token=auth.ADMIN)
     mark = "`openstack compute service set --down pve1 nova-compute`."
     assert body["explanation"]["sentences"][-1].endswith(mark)
+
+
+def test_the_last_result_of_a_check_is_shown(api: ClusteringApi) -> None:
+    config = {"micronova.health_tcp_port": "80", "micronova.health_grace": "0"}
+    group = api.cluster(3)
+    status, _ = api.ask("PATCH", f"/clusters/{group}", {"cluster": {"config": config}})
+    assert status == 202
+    api.groups.settled(group, 3)
+    store = api.world.conductor.store
+    with store.read() as connection:
+        asked = {one.name: one for one in checks.of_worker(connection, "w1")}
+    text = "Port 80 takes no connection."
+    found = [
+        GuestHealth(one.server_uuid, one.begins_at, CheckResult.SICK, text)
+        for one in asked.values()
+    ]
+    store.run(lambda c: checks.take(c, "w1", found))
+    api.groups.settled(group, 3, "ERROR")
+    seen = api.show(f"/clusters/{group}/explanation", "explanation")
+    assert any(one.startswith("web-1 is not well since 20") for one in seen["sentences"])
+    assert any("All of its 3 members are not well at once" in one for one in seen["sentences"])
+    assert {one["health"]["reason"] for one in seen["nodes"]} == {text}
+    node = api.show("/nodes/web-2", "node")
+    assert (node["data"]["health"]["result"], node["data"]["health"]["reason"]) == ("sick", text)
+
+
+URL = {"poll_url": "http://{nodename}:8080/health"}
+
+
+@pytest.mark.parametrize(
+    ("detection", "status"),
+    [
+        ({"detection_modes": [{"type": "NODE_STATUS_POLLING"}], "interval": 60}, 201),
+        ({"detection_modes": [{"type": "NODE_STATUS_POLL_URL", "options": URL}]}, 201),
+        ({"detection_modes": [{"type": "NODE_STATUS_POLL_URL"}]}, 400),
+        ({"detection_modes": [{"type": "NODE_STATUS_POLL_URL", "options": {}}]}, 400),
+        (
+            {
+                "detection_modes": [
+                    {
+                        "type": "NODE_STATUS_POLL_URL",
+                        "options": {"poll_url": "http://169.254.169.254/latest/meta-data"},
+                    }
+                ]
+            },
+            400,
+        ),
+        (
+            {
+                "detection_modes": [
+                    {
+                        "type": "NODE_STATUS_POLL_URL",
+                        "options": {**URL, "poll_url_healthy_response": "^OK$"},
+                    }
+                ]
+            },
+            400,
+        ),
+        ({"detection_modes": [{"type": "PSYCHIC"}]}, 400),
+        ({"detection_modes": [7]}, 400),
+        ({"detection_modes": {"type": "NODE_STATUS_POLLING"}}, 400),
+        ({"interval": "often"}, 400),
+        ({"interval": 1}, 400),
+        ({"node_update_timeout": True}, 400),
+        ({"recovery_conditional": "ALL_FAILED"}, 501),
+        ({"interval": 60, "unheard": 1}, 400),
+    ],
+)
+def test_health_policies(api: ClusteringApi, detection: Any, status: int) -> None:
+    spec = {
+        "type": "senlin.policy.health",
+        "version": "1.2",
+        "properties": {"detection": detection, "recovery": {"actions": [{"name": "REBUILD"}]}},
+    }
+    found, body = api.ask("POST", "/policies", {"policy": {"name": "h", "spec": spec}})
+    assert found == status, body
+
+
+def test_options_of_checks_are_checked(api: ClusteringApi) -> None:
+    group = api.cluster(1)
+    for config in (
+        {"micronova.health_url": "http://10.0.0.1/"},
+        {"micronova.health_tcp_port": 70000},
+        {"micronova.health_interval": 1},
+        {"micronova.health_agent": "maybe"},
+    ):
+        asked = {"cluster": {"config": config}}
+        assert api.ask("PATCH", f"/clusters/{group}", asked)[0] == 400, config
 
 
 def test_a_deletion_policy_decides_who_leaves(api: ClusteringApi) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from common.messages.guests import PasswordProblem
+from common.messages.guests import GuestTarget, PasswordProblem
 from common.messages.questions import SetPassword
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
@@ -30,21 +30,32 @@ def set_password(shared: Shared, order: SetPassword) -> PasswordProblem | None:
     if len(order.password) not in PASSWORD_LENGTHS:
         return PasswordProblem.TOO_SHORT
     proven.config(shared, target.node, target.vmid, target.server_uuid)
-    path = f"nodes/{target.node}/qemu/{target.vmid}/agent"
+    problem = ping(shared, target)
+    if problem is not None:
+        return problem
     try:
-        shared.client.post(f"{path}/ping")
+        shared.client.post(
+            f"{_path(target)}/set-user-password", username=order.user, password=order.password
+        )
+    except ApiError as error:
+        return _problem(error) or _refusal(error)
+    return None
+
+
+def ping(shared: Shared, target: GuestTarget) -> PasswordProblem | None:
+    """See ``port.Hypervisor.ping_guest``."""
+    try:
+        shared.client.post(f"{_path(target)}/ping")
     except ApiError as error:
         problem = _problem(error)
         if problem is None:
             raise
         return problem
-    try:
-        shared.client.post(
-            f"{path}/set-user-password", username=order.user, password=order.password
-        )
-    except ApiError as error:
-        return _problem(error) or _refusal(error)
     return None
+
+
+def _path(target: GuestTarget) -> str:
+    return f"nodes/{target.node}/qemu/{target.vmid}/agent"
 
 
 def _problem(error: ApiError) -> PasswordProblem | None:

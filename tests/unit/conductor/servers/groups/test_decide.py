@@ -175,8 +175,11 @@ def test_all_at_once_are_reported() -> None:
 
 
 def test_a_guest_that_does_not_answer_is_not_well() -> None:
-    made = after(member(1), member(2), member(3), unanswered=frozenset({"s2"}))
+    there = [member(1), member(2, health="sick", health_reason="No answer."), member(3)]
+    made = after(*there, checked=True)
     assert made.deletes == ["s2"]
+    assert made.changed["m2"]["reason"] == "Its server was not well: No answer."
+    assert after(*there).deletes == []
 
 
 def rolling(**more: Any) -> dict[str, Any]:

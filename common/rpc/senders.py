@@ -36,6 +36,7 @@ _METHODS: Mapping[str, Mapping[str, frozenset[str]]] = {
             {
                 *("claim_agents", "release_agents", "heartbeat", "report", "vm_states"),
                 *("may_start", "may_undo", "owners", "time", "publish_aggregates"),
+                *("health_checks", "report_health"),
             }
         ),
         CONSOLE: frozenset({"time", "ping", "use_console_token"}),

@@ -9,12 +9,16 @@ from common.messages.health import GuestCheck
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.health_checks import Unknown
 
-#: why an agent does not answer → the sentence; others: it can't be asked
+#: why an agent does not answer → the sentence
 _SAYS: Mapping[PasswordProblem, str] = {
     PasswordProblem.SILENT: "The agent in the guest does not answer.",
-    PasswordProblem.NO_AGENT: "Its VM has no channel to an agent in the guest.",
     PasswordProblem.STOPPED: "Its VM does not run.",
 }
+#: why it can't be asked; others: its host does not allow it
+_CAN_T: Mapping[PasswordProblem, str] = {
+    PasswordProblem.NO_AGENT: "its VM has no channel to it (hw_qemu_guest_agent of the image).",
+}
+_NOT_ALLOWED = "its host does not allow it."
 
 
 def of(hypervisors: Mapping[str, Hypervisor], worker: str) -> Callable[[GuestCheck], str]:
@@ -31,7 +35,8 @@ def of(hypervisors: Mapping[str, Hypervisor], worker: str) -> Callable[[GuestChe
         if problem is None:
             return ""
         if problem not in _SAYS:
-            raise Unknown("The agent in the guest can't be asked: its host does not allow it.")
+            why = _CAN_T.get(problem, _NOT_ALLOWED)
+            raise Unknown(f"The agent in the guest can't be asked: {why}")
         return _SAYS[problem]
 
     return ping

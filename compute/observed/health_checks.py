@@ -39,7 +39,7 @@ class Unknown(Exception):
 
 @dataclass
 class _Member:
-    """One that is checked, and what is known of it."""
+    """A member, and what its checks have shown."""
 
     asked: GuestCheck
     counts_from: datetime.datetime
@@ -155,7 +155,7 @@ class HealthChecks:
         if before is not None and _is_same(before.asked, asked):
             before.asked = asked
             return before
-        # One that was not listed may have been started since, as after a reboot.
+        # A member that was not listed may have been started since, as after a reboot.
         grace = clock.after(asked.checks.grace_seconds)
         return _Member(asked, max(asked.begins_at, grace), self._timer())
 

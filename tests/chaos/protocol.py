@@ -58,7 +58,7 @@ ACTED = frozenset(
 IDLE = frozenset(
     {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce", "claim_agents"}
     | {"publish_aggregates"}
-    | {"ping", "time"}
+    | {"ping", "time", "health_checks"}
 )
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
 FAILURES = frozenset({"note_failure", "may_undo", "release_agents"})
@@ -79,7 +79,7 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "check_console", "open_console"}
-    | {"measure_server", "measure_host", "measure", "owners"}
+    | {"measure_server", "measure_host", "measure", "owners", "report_health"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}

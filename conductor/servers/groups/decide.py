@@ -381,7 +381,7 @@ class _Deciding:
         if self.group.halted is not None and missing:
             made.over, made.failed = True, self.group.halted
         elif unsettled and not paused:
-            # One that has not answered its checks is heard of when it does.
+            # A member that has not answered its checks makes the group due when it does.
             times = [self._ready_in(one) for one in unsettled if one.ready_at is not None]
             soonest = min(times, default=made.seconds)
             made.seconds = min(made.seconds, max(0.1, soonest))

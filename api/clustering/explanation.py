@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,13 @@ import sqlalchemy as sa
 from api.clustering import views
 from common import clock
 from common.messages.health import CheckResult
-from common.resources.groups import FAILURES_MOST, MemberState
+from common.resources.groups import (
+    FAILURES_MOST,
+    UNEVEN,
+    MemberState,
+    Options,
+    options,
+)
 from db.reads.groups import actions, groups
 from db.reads.groups.groups import Group, Member
 from db.reads.hosts import away as hosts
@@ -81,7 +88,32 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
         old = sum(one.profile_id != group.profile_id for one in members)
         paused = " It is paused." if group.paused else ""
         yield f"It is being updated: {old} servers are of another profile.{paused}"
+    yield from _of_zones(group, members)
     yield from _of_members(members)
+
+
+def _of_zones(group: Group, members: Sequence[Member]) -> Iterator[str]:
+    """Yield how a group's servers differ by zones, and what is done about that."""
+    asked = options(group.config)
+    found = collections.Counter(
+        one.pinned_zone for one in members if one.server_uuid and one.deleted_at is None
+    )
+    counts = {zone: found[zone] for zone in asked.zones}
+    if len(counts) < 2 or max(counts.values()) - min(counts.values()) < UNEVEN:
+        return
+    shown = ", ".join(f"{zone} {count}" for zone, count in counts.items())
+    yield f"Its servers are spread unevenly over its zones: {shown}. {_evened_out(group, asked)}"
+
+
+def _evened_out(group: Group, asked: Options) -> str:
+    if not asked.max_surge:
+        return "They are left so, as max_surge is 0."
+    if group.failures or group.refusals:
+        return (
+            "They are left so until a creation succeeds, or until "
+            f"`micronova group recover {group.id}` is asked for."
+        )
+    return "One at a time is replaced, where hosts of the other zones work and have room."
 
 
 def _of_hosts(members: Sequence[Member], away: Mapping[str, Away]) -> Iterator[str]:

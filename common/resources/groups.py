@@ -136,6 +136,10 @@ CONFIG: Mapping[str, str] = {
         *("health_interval", "health_threshold", "health_grace"),
     )
 }
+#: zones whose numbers of servers differ by so many are evened out
+UNEVEN = 2
+#: the zones that a group is spread over
+ZONES = "micronova.zones"
 #: name → (least, most) of those that are numbers
 LIMITS: Mapping[str, tuple[int, int]] = {
     "at_once": (1, 50),

@@ -169,10 +169,11 @@ def test_a_member_whose_guest_does_not_answer(site: Site, member: Any, name: str
     settled(groups, name, 2)
     first, second = sorted(groups.nodes(cluster_id=cluster.id), key=lambda one: one.index)
     assert groups.get_node(first.id).data["health"]["result"] == "well"
-    state = site.cloud.control("GET", "state")["sim1"]
+    clusters = site.cloud.control("GET", "state")
     vmid = next(
         one["vmid"]
-        for one in state["vms"]
+        for cluster in clusters.values()
+        for one in cluster["vms"]
         if first.physical_id in one["config"].get("description", "")
     )
     order = site.cloud.control("POST", "faults", action="guest-silent", vmid=vmid)

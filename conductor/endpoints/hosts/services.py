@@ -45,8 +45,10 @@ class ServiceEndpoint:
             placement_outbox.set_host(connection, service_uuid)
             host = placement_outbox.compute_host(connection, service_uuid)
             registry.update_service(connection, service_uuid, changes)
-            if host is not None and forced_down is not None:
-                group_news.note_hosts(connection, [host])
+            if host is not None:
+                lost = forced_down is not None
+                note = group_news.note_hosts if lost else group_news.note_zones
+                note(connection, [host])
             notification_payloads.service(connection, ctxt, service_uuid, "update")
 
         self._cloud.store.run(work)

@@ -16,7 +16,7 @@ from common.resources.groups import (
     Status,
 )
 from common.resources.states import VmState
-from conductor.servers.groups import order
+from conductor.servers.groups import order, spread
 from conductor.servers.groups.seen import (
     AT_REST,
     LOOK_SECONDS,
@@ -56,6 +56,7 @@ class _Deciding:
             self._fit_size()
             self._tend()
             self._roll()
+            self._even_out()
             self._create()
         self._delete()
         self._end()
@@ -200,7 +201,9 @@ class _Deciding:
         elif -missing > surge:
             gone = self._first(kept)[: -missing - surge]
             if self.facts.deletion.destroy:
-                self._mark(gone, MemberState.LEAVING, "The group shrinks.")
+                uneven = len(gone) == 1 and self._is_uneven(kept)
+                why = "Its zone has more servers than others." if uneven else "The group shrinks."
+                self._mark(gone, MemberState.LEAVING, why)
             else:
                 self._take_out(gone)
 
@@ -212,7 +215,36 @@ class _Deciding:
     def _surge(self) -> int:
         """Return by how many members the group may exceed its size now."""
         outdated = sum(map(self._is_outdated, self._kept()))
-        return min(self.options.max_surge, outdated)
+        return max(min(self.options.max_surge, outdated), self._spread_surge())
+
+    # --- its zones
+
+    def _is_uneven(self, members: Iterable[Member]) -> bool:
+        """Return whether the zones that work differ too much by these members."""
+        zones = [one for one in self.options.zones if one in self.facts.usable]
+        return spread.is_uneven(zones, members)
+
+    def _spread_surge(self) -> int:
+        """Return 1 while a member is created for a zone that has too few; else 0.
+
+        A creation that failed, or was refused, ends that until another one succeeds.
+        """
+        group = self.group
+        stopped = group.failures or group.refusals or group.rolling or group.halted is not None
+        if not self.options.max_surge or stopped:
+            return 0
+        kept = self._kept()
+        ready = [one for one in kept if self._is_ready(one)]
+        new = len(kept) - len(ready)
+        # The one more, if it has been added, is not ready yet.
+        is_one = new == max(0, len(kept) - group.desired) and len(kept) <= group.desired + 1
+        return int(is_one and self._is_uneven(ready))
+
+    def _even_out(self) -> None:
+        """Add a member for a zone that has too few, once nothing else is under way."""
+        leaving = len(self.members) - len(self._kept())
+        if len(self._kept()) == self.group.desired and not leaving and self._spread_surge():
+            self.round.added = max(self.round.added, 1)
 
     def _first(self, members: Sequence[Member]) -> list[Member]:
         """Return members in the order in which they leave."""
@@ -342,7 +374,7 @@ class _Deciding:
         if self.group.deleting or self.group.halted is not None or self._wait_seconds() > 0:
             return 0
         building = len(self._is(Condition.BUILDING))
-        surge = self.options.max_surge if self.group.rolling else 0
+        surge = self.options.max_surge if self.group.rolling else self._spread_surge()
         # One after the other once one failed: a bad image fails five times and no more.
         at_once = 1 if self.group.failures else self.options.at_once
         return min(at_once - building, self.group.desired + surge - self._vms())

@@ -34,7 +34,7 @@ from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
-from conductor.servers.groups import decide, seen
+from conductor.servers.groups import decide, seen, spread
 from conductor.servers.groups.lost import LostMembers
 from conductor.servers.groups.seen import Condition, Facts, Round
 from conductor.store.groups import groups as store
@@ -266,7 +266,7 @@ class GroupFlow:
         if request is None:
             raise NotFound(f"The profile '{group.profile_id}' is deleted.")
         options = groups.options(group.config)
-        zone = seen.zone(options.zones, look.members) or request.availability_zone
+        zone = spread.zone(options.zones, look.zones, look.members) or request.availability_zone
         asked = dict(request.scheduler_hints)
         if options.wait_seconds:
             asked[hints.WAIT] = str(options.wait_seconds)
@@ -330,6 +330,7 @@ def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
         clock.utcnow(),
         checked=groups.checks(options, by_type.get(HEALTH_TYPE)).is_any,
         away=look.away,
+        usable=look.zones,
         recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import datetime
 import enum
 from collections.abc import Mapping, Sequence
@@ -77,6 +76,8 @@ class Facts:
     """Whether its members' guests are checked."""
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
+    usable: frozenset[str] = frozenset()
+    """Zones in which a host works."""
 
     def is_sick(self, member: Member) -> bool:
         """Return whether a member's guest does not answer, though it runs."""
@@ -150,14 +151,6 @@ class Round:
     waits_for: str = ""
     seconds: float = LATEST_SECONDS
     """When it is looked at again, if nothing happens before."""
-
-
-def zone(zones: Sequence[str], members: Sequence[Member]) -> str | None:
-    """Return the zone that has the fewest of these members; the first of those; None: no zones."""
-    counts = collections.Counter(
-        one.pinned_zone for one in members if condition(one) != Condition.NONE
-    )
-    return min(zones, key=lambda one: (counts[one], zones.index(one)), default=None)
 
 
 def failed(count: int, why: str, now: datetime.datetime) -> dict[str, object]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, codec
 from common.errors import NotFound
-from common.resources.groups import MemberState
+from common.resources.groups import ZONES, MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from conductor.rpc.servers.servers import CreateServers
 from conductor.store.ledger import operations as ledger
@@ -130,6 +130,8 @@ class Look:
     """Of the request that made it: what is done with its members is done for its maker."""
     away: Mapping[str, Away]
     """The hosts of its members that can't be reached."""
+    zones: frozenset[str]
+    """The zones in which a host works; none: it is not spread over zones."""
 
 
 def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
@@ -146,7 +148,8 @@ def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -
     context = connection.execute(sa.select(_G.context).where(_G.id == group_id)).scalar_one()
     there = {one.host for one in found if one.host is not None and one.deleted_at is None}
     since = clock.after(-patience) if patience < math.inf else None
-    return Look(group, found, specs, context, hosts.away(connection, there, since))
+    zones = hosts.zones_that_work(connection, since) if group.config.get(ZONES) else frozenset()
+    return Look(group, found, specs, context, hosts.away(connection, there, since), zones)
 
 
 def bound(connection: sa.Connection, group_id: str) -> list[Binding]:

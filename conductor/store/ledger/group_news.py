@@ -13,15 +13,19 @@ import sqlalchemy as sa
 
 from common import ids
 from common.context import RequestContext
-from common.resources.groups import GroupAction
+from common.resources.groups import ZONES, GroupAction, options
 from common.resources.states import OPEN_STATES, ResourceType
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import NewOperation
 from conductor.store.records import Server
 from conductor.store.transactions import before_commit, note_due
+from db.reads.hosts import away as hosts
 from db.resources import about
 from db.schema import operations, scaling_groups, servers
+
+#: after a change of hosts, groups that are spread over their zones are looked at
+SOON_SECONDS = 30.0
 
 
 def note(connection: sa.Connection, members: Iterable[Server]) -> None:
@@ -36,12 +40,32 @@ def note_hosts(connection: sa.Connection, names: Collection[str]) -> None:
     back."""
     if not names:
         return
+    note_zones(connection, names)
     columns = servers.c
     query = sa.select(columns.member_of).distinct()
     there = columns.host.in_(sorted(names)) & columns.deleted_at.is_(None)
     for group_id in connection.scalars(query.where(there, columns.member_of.is_not(None))):
         work = functools.partial(wake, connection, group_id)
         before_commit(connection, f"group {group_id}", work)
+
+
+def note_zones(connection: sa.Connection, names: Collection[str]) -> None:
+    """Have the groups that are spread over the zones of these hosts looked at, soon: schedulers
+    and placement are notified of a host at about the same time."""
+    group, zones = scaling_groups.c, hosts.zones_of(connection, names)
+    for row in connection.execute(sa.select(group.id, group.config)):
+        wanted = row.config.get(ZONES)
+        names = options(row.config).zones if wanted else ()
+        if zones.intersection(names):
+            work = functools.partial(_look_soon, connection, row.id)
+            before_commit(connection, f"zones of group {row.id}", work)
+
+
+def _look_soon(connection: sa.Connection, group_id: str) -> None:
+    mine = about(ResourceType.GROUP, group_id) & operations.c.state.in_(OPEN_STATES)
+    opened = connection.execute(sa.select(operations.c.id).where(mine).limit(1)).first()
+    if opened is None:
+        begin(connection, group_id, SOON_SECONDS)
 
 
 def wake(connection: sa.Connection, group_id: str) -> None:

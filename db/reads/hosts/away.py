@@ -38,10 +38,7 @@ def away(
     """
     if not names:
         return {}
-    reports: sa.ColumnElement[bool] = sa.true()
-    if up_since is not None:
-        reports = sa.func.coalesce(services.c.last_seen_at > up_since, sa.false())
-    answers = sa.and_(reports, node_health.REACHED)
+    answers = _answers(up_since)
     query = (
         sa.select(services.c.host, answers, services.c.forced_down)
         .select_from(node_health.SERVICES)
@@ -53,3 +50,36 @@ def away(
     )
     found = (Away(host, bool(up), bool(forced)) for host, up, forced in connection.execute(query))
     return {one.host: one for one in found}
+
+
+def zones_that_work(
+    connection: sa.Connection, up_since: datetime.datetime | None
+) -> frozenset[str]:
+    """Return the availability zones that have a host that works, and is enabled. One query."""
+    zone = sa.func.coalesce(services.c.aggregate_zone, services.c.availability_zone)
+    query = (
+        sa.select(zone)
+        .distinct()
+        .select_from(node_health.SERVICES)
+        .where(
+            services.c.binary == COMPUTE,
+            sa.not_(services.c.disabled),
+            sa.not_(services.c.forced_down),
+            _answers(up_since),
+        )
+    )
+    return frozenset(connection.scalars(query))
+
+
+def zones_of(connection: sa.Connection, names: Collection[str]) -> frozenset[str]:
+    """Return the availability zones of these hosts. One query."""
+    zone = sa.func.coalesce(services.c.aggregate_zone, services.c.availability_zone)
+    query = sa.select(zone).where(services.c.binary == COMPUTE, services.c.host.in_(sorted(names)))
+    return frozenset(connection.scalars(query))
+
+
+def _answers(up_since: datetime.datetime | None) -> sa.ColumnElement[bool]:
+    reports: sa.ColumnElement[bool] = sa.true()
+    if up_since is not None:
+        reports = sa.func.coalesce(services.c.last_seen_at > up_since, sa.false())
+    return sa.and_(reports, node_health.REACHED)

@@ -496,3 +496,15 @@ def test_servers_that_stop_are_started_and_locked_ones_left_alone(api: Clusterin
     api.world._wait(lambda: api.groups.group(group).status, lambda status: status == "WARNING")
     lock.unlock(api.world.conductor.cloud, api.world.ctxt, second, override=False)
     api.groups.settled(group, 2)
+
+
+def test_uneven_zones_are_explained(api: ClusteringApi) -> None:
+    group = api.cluster(2, config={"micronova.zones": "nova", "micronova.max_surge": 1})
+    config = {"micronova.zones": "nova,mars", "micronova.max_surge": 1}
+    assert api.ask("PATCH", f"/clusters/{group}", {"cluster": {"config": config}})[0] == 202
+    # No host is in the other zone: nothing is tried.
+    api.groups.settled(group, 2)
+    seen = api.show(f"/clusters/{group}/explanation", "explanation")
+    (sentence,) = (one for one in seen["sentences"] if "unevenly" in one)
+    assert sentence.startswith("Its servers are spread unevenly over its zones: nova 2, mars 0.")
+    assert sentence.endswith("where hosts of the other zones work and have room.")

@@ -18,7 +18,7 @@ from common.resources.groups import (
     options,
 )
 from conductor.rpc.groups import Resize
-from conductor.servers.groups import begin_group, decide, seen
+from conductor.servers.groups import begin_group, decide, seen, spread
 from conductor.servers.groups.seen import Condition, Facts, Round
 from db.reads.groups.groups import Group, Member
 
@@ -229,9 +229,12 @@ def test_new_members_that_do_not_work_are_rolled_back() -> None:
 
 def test_members_are_spread_over_zones() -> None:
     there = [member(1, pinned_zone="a"), member(2, pinned_zone="b"), member(3, pinned_zone="a")]
-    assert seen.zone(("a", "b"), there) == "b"
-    assert seen.zone(("a", "b", "c"), there) == "c"
-    assert seen.zone((), there) is None
+    assert spread.zone(("a", "b"), {"a", "b"}, there) == "b"
+    assert spread.zone(("a", "b", "c"), {"a", "b", "c"}, there) == "c"
+    assert spread.zone((), {"a"}, there) is None
+    # Where no host works, nothing is created, unless that is so everywhere.
+    assert spread.zone(("a", "b"), {"a"}, there) == "a"
+    assert spread.zone(("a", "b"), (), there) == "b"
 
 
 @pytest.mark.parametrize(

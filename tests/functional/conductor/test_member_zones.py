@@ -1,0 +1,122 @@
+"""Groups over zones: a zone that is lost gets no members, and its share once it is back."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.context import RequestContext
+from common.messages.scheduling import Decision, RequestSpec
+from conductor.rpc.groups import GroupChanges
+from conductor.store.hosts import aggregates
+from tests.functional.conductor.test_lost_members import Site
+
+ZONES = {"a": "pve1", "b": "pve2"}
+
+
+class Zoned(Site):
+    """Two zones with a host each."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.world.conductor.store.run(self._make_zones)
+        self._select = self.world.scheduler.select
+        self.world.scheduler.select = self._in_zone  # type: ignore[method-assign]
+        self.full: set[str] = set()
+        """Zones without room."""
+        self.most = 0
+        """The most members that there were when one was created."""
+
+    @staticmethod
+    def _make_zones(connection: Any) -> None:
+        for zone, host in ZONES.items():
+            aggregates.add_host(connection, aggregates.create(connection, zone, zone), host)
+
+    def _in_zone(self, ctxt: RequestContext, request: RequestSpec, *more: Any) -> Decision:
+        self.most = max(self.most, len(self.members()))
+        zone = str(request.availability_zone)
+        self.world.scheduler.hosts = [] if zone in self.full else [ZONES[zone]]
+        return self._select(ctxt, request, *more)
+
+    def by_zone(self) -> Mapping[str, int]:
+        """How many servers work in each zone."""
+        working = [one for one in self.servers().values() if one.vm_state == "active"]
+        return collections.Counter(one.availability_zone for one in working)
+
+    def lose_zone(self) -> str:
+        """A group over both zones, whose members in the second one are replaced in the first."""
+        group = self.create(4, zones="a,b")
+        self.settled(group, 4)
+        assert self.by_zone() == {"a": 2, "b": 2}
+        lost = {uuid for uuid, one in self.servers().items() if one.host == "pve2"}
+        self.lose("pve2")
+        self.mark("pve2")
+        self.world._wait(
+            lambda: (
+                [one.server_uuid in lost for one in self.members()],
+                self.group(group).status,
+                self.open_about(group),
+            ),
+            lambda found: found == ([False] * 4, "ACTIVE", []),
+        )
+        return group
+
+    def back(self) -> None:
+        """The second zone works again."""
+        self.world.beat()
+        self.mark("pve2", down=False)
+        self.world.make_due()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Zoned]:
+    made = Zoned(tmp_path)
+    yield made
+    made.close()
+
+
+def test_members_return_to_a_zone_that_is_back(site: Zoned) -> None:
+    group = site.lose_zone()
+    living = {one.server_uuid for one in site.members()}
+    assert {site.world.row(uuid).availability_zone for uuid in living} == {"a"}
+    site.most = 0
+    site.back()
+    # Those that were left there are removed, too.
+    site.world._wait(
+        lambda: (site.by_zone(), len(site.servers())), lambda f: f == ({"a": 2, "b": 2}, 4)
+    )
+    site.settled(group, 4)
+    assert site.group(group).status_reason == "4 of 4 members work."
+    assert site.most == 5
+    # Two were moved, one after the other.
+    assert len(living & set(site.servers())) == 2
+
+
+def test_a_zone_without_room_is_no_reason_to_try_for_ever(site: Zoned) -> None:
+    group = site.lose_zone()
+    site.full.add("b")
+    site.back()
+    site.world._wait(lambda: site.group(group).failures, lambda count: count == 1)
+    site.world._wait(lambda: len(site.servers()), lambda count: count == 4)
+    site.settled(group, 4)
+    assert (site.by_zone(), site.group(group).failures) == ({"a": 4}, 1)
+    assert site.group(group).halted is None
+    # By hand it is tried again.
+    site.full.clear()
+    site.rpc.tend_group(site.world.ctxt, group, "group-recover")
+    site.world._wait(site.by_zone, lambda found: found == {"a": 2, "b": 2})
+    site.settled(group, 4)
+
+
+def test_a_group_that_may_not_grow_is_left_uneven(site: Zoned) -> None:
+    group = site.lose_zone()
+    row = site.group(group)
+    config = {**row.config, "micronova.max_surge": 0, "micronova.max_unavailable": 1}
+    site.rpc.change_group(site.world.ctxt, group, GroupChanges(config=config))
+    site.back()
+    site.settled(group, 4)
+    assert site.by_zone() == {"a": 4}

@@ -11,13 +11,14 @@ import socket
 import ssl
 import time
 
+from common import digits
 from common.resources.health_checks import Location
 
 #: for a whole probe, connection included
 SECONDS = 5.0
 #: what is read of an answer
 _BYTES_MOST = 65_536
-_CHUNK = 4096
+_CHUNK, _STATUS_MOST = 4096, 999
 
 
 class Refused(Exception):
@@ -88,9 +89,10 @@ def _answer(connection: socket.socket, where: Location, name: str, until: float)
 
 def _judged(answer: bytes, port: int, contains: str) -> str:
     first = answer.partition(b"\r\n")[0].split(b" ", 2)
-    if len(first) < 2 or not first[0].startswith(b"HTTP/") or not first[1].isdigit():
+    known = len(first) > 1 and first[0].startswith(b"HTTP/")
+    status = digits.number(first[1].decode("latin-1"), _STATUS_MOST) if known else None
+    if status is None:
         return f"Port {port} does not answer as an HTTP server does."
-    status = int(first[1][:3])
     if not 200 <= status < 300:
         return f"Port {port} answers with status {status}."
     body = answer.partition(b"\r\n\r\n")[2]

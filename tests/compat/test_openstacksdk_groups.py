@@ -169,10 +169,10 @@ def test_a_member_whose_guest_does_not_answer(site: Site, member: Any, name: str
     settled(groups, name, 2)
     first, second = sorted(groups.nodes(cluster_id=cluster.id), key=lambda one: one.index)
     assert groups.get_node(first.id).data["health"]["result"] == "well"
-    clusters = site.cloud.control("GET", "state")
+    clusters = site.cloud.control("GET", "state")["clusters"]
     vmid = next(
         one["vmid"]
-        for cluster in clusters.values()
+        for cluster in clusters
         for one in cluster["vms"]
         if first.physical_id in one["config"].get("description", "")
     )

@@ -70,6 +70,7 @@ from tests.functional.conductor.harness import IMAGE, Conductor, Mortal, World, 
 VOLUMES = schema.volumes
 ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_admin=True)
 _OPEN = sa.select(1).where(schema.operations.c.state.in_(OPEN_STATES)).limit(1)
+_SERVER = schema.servers.c.uuid == schema.operations.c.resource_id
 LOST = Failure(Category.UNKNOWN_OUTCOME, "The answer was lost.", host="pve1")
 BROKEN = Failure(Category.AUTHORIZATION, "Permission check failed", host="pve1")
 #: in a node that has no quorum; waiting does not help
@@ -100,6 +101,8 @@ class Cloud:
     goal: str = "pve2"
     """The node that moves go to, unless they are undone."""
     made: int = 0
+    lost: str = ""
+    """The host that is lost for good: nothing that waits for it counts as open."""
     vms: set[str] = field(default_factory=set)
     """Servers whose VM, or a part of it, is on a host."""
 
@@ -186,7 +189,7 @@ class Cloud:
             for name, value in copy.deepcopy(kept).items():
                 setattr(self, name, value)
             # However long it takes, the agents are alive.
-            self.world.beat()
+            self.world.beat(lost=self.lost)
 
         return restore
 
@@ -217,8 +220,19 @@ class Cloud:
 
     def _is_open(self) -> bool:
         """Whether any operation has not ended."""
+        query = _OPEN
+        if self.lost:
+            waits = sa.exists().where(_SERVER, schema.servers.c.host == self.lost)
+            query = query.where(~waits)
         with self.world.conductor.store.read() as connection:
-            return connection.execute(_OPEN).first() is not None
+            return connection.execute(query).first() is not None
+
+    def lose(self, host: str) -> None:
+        """Its node is offline, and an administrator says that it is lost; empty: it is back."""
+        down = schema.services.update().values(forced_down=schema.services.c.host == host)
+        self.lost = host
+        self.world.beat(lost=host)
+        self.heir.store.run(lambda c: c.execute(down))
 
     def _work(self, conductor: Conductor, operation: Operation, *, fresh: bool) -> None:
         flow, sent = conductor.runner._flows[operation.action], self.world.compute.sent
@@ -375,7 +389,7 @@ class Cloud:
                 for one in self.world.rows(schema.scaling_members)
             ),
             "working": sum(one.vm_state == "active" for one in servers),
-            "servers": sorted((one.vm_state, one.task_state, one.name) for one in servers),
+            "servers": sorted((one.vm_state, one.task_state or "", one.name) for one in servers),
             "creates": sum(one.action == "create" for one in operations),
             "open": sum(one.state in OPEN_STATES for one in operations),
             "vms": len(self.vms),

@@ -200,6 +200,9 @@ def clear(cloud: Cloud, operation: Operation) -> None:
     cloud.cleans_up = False
     cloud.goal = "pve2"
     cloud.world.scheduler.hosts[:] = ["pve1", "pve2"]
+    if cloud.lost:
+        cloud.lose("")
+        cloud.work_off(cloud.heir)
     # A band of ten VMIDs is enough then.
     cloud.heir.store.run(lambda c: vmids.end_quarantines(c, -3600))
     if isinstance(operation.plan, BulkPlan):

@@ -121,6 +121,22 @@ def _recover(cloud: Cloud) -> Operation:
     return found
 
 
+def _lost(cloud: Cloud) -> Operation:
+    """A member's node is lost: what follows began with that."""
+    cloud.world.scheduler.hosts[:] = ["pve1"]
+    group = _group(cloud)
+    cloud.world.scheduler.hosts[:] = ["pve2"]
+    resized, which = Resize(GroupAction.RESIZE, begin_group.CHANGE, 1), cloud.world.ctxt
+    conductor = cloud.world.conductor.cloud
+    operation = _do(cloud, lambda c: begin_group.resize(conductor, c, which, group, resized))
+    cloud.work_off(cloud.heir, operation)
+    cloud.lose("pve1")
+    found: Operation = _do(
+        cloud, lambda c: begin_group.begin(conductor, c, which, group, GroupAction.CHECK)
+    )[1]
+    return found
+
+
 def _keep(cloud: Cloud) -> Operation:
     """A member is deleted by its user: what follows began with the end of that."""
     _group(cloud)
@@ -148,6 +164,7 @@ STORIES: Mapping[tuple[str, str], Story] = {
     (GroupAction.POLICY, "well"): _policy,
     (GroupAction.STEER, "well"): _steer,
     (GroupAction.KEEP, "well"): _keep,
+    (GroupAction.CHECK, "lost"): _lost,
     (GroupAction.DELETE, "well"): _about(begin_group.delete, keep=False),
 }
 #: how many servers each leaves
@@ -161,8 +178,15 @@ _LEFT = {
 
 class TestGroups(Takeover):
     stories = STORIES
+    dear = frozenset({(GroupAction.CHECK, "lost")})
 
     def expect(self, cloud: Cloud, action: str, how: str, ends: Mapping[str, Any]) -> None:
         left = 1 if action == GroupAction.TAKE_OUT else _LEFT.get(GroupAction(action), 2)
+        if how == "lost":
+            # Two that were on the lost node wait there to be removed.
+            assert [one[:2] for one in ends["members"]] == [(1, "kept"), (2, "kept"), (3, "kept")]
+            assert (ends["working"], ends["creates"], ends["vms"]) == (5, 5, 5)
+            assert sum(state == "deleting" for _, state, _ in ends["servers"]) == 2
+            return
         assert ends["working"] == left
         assert ends["vms"] == left

@@ -177,7 +177,15 @@ class _Deciding:
             and self.facts.is_sick(one)
             and one.ready_at is None
             and not one.recoveries
+            and self._is_settled(one)
         ]
+
+    def _is_settled(self, member: Member) -> bool:
+        """Return whether a member that is sick may be repaired; else it is looked at again."""
+        wait = self.facts.settles_in(member)
+        if wait > 0:
+            self.round.seconds = min(self.round.seconds, wait)
+        return wait <= 0
 
     def _all_unwell(self) -> list[Member]:
         """Return all members if none is well, and it is not asked that they be repaired."""
@@ -268,7 +276,7 @@ class _Deciding:
         self.round.lost = lost
         room -= len(lost)
         for one in unwell:
-            if self.seen[one.id] != Condition.SICK:
+            if self.seen[one.id] != Condition.SICK or not self._is_settled(one):
                 continue
             repair = self._repair_of(one)
             if repair != Repair.RECREATE:

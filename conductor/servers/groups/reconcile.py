@@ -321,6 +321,7 @@ def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
     """Return what a round is decided by."""
     by_type = {str(one["type"]): one for one in look.policies}
     options = groups.options(look.group.config)
+    checks = groups.checks(options, by_type.get(HEALTH_TYPE))
     return Facts(
         look.group,
         look.members,
@@ -328,7 +329,8 @@ def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
         groups.deletion(by_type.get(DELETION_TYPE)),
         groups.health(by_type.get(HEALTH_TYPE)),
         clock.utcnow(),
-        checked=groups.checks(options, by_type.get(HEALTH_TYPE)).is_any,
+        checked=checks.is_any,
+        settle_seconds=checks.interval_seconds + seen.SETTLE_SECONDS,
         away=look.away,
         usable=look.zones,
         recover=any(one.action == GroupAction.RECOVER for one in opened or ()),

@@ -22,6 +22,8 @@ from conductor.store.groups.groups import Away, Group, Member
 #: what can be started
 AT_REST = frozenset({VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 _WORKS = frozenset({VmState.ACTIVE, VmState.RESIZED, VmState.RESCUED})
+#: beside the interval of checks: what they say takes a moment to be reported
+SETTLE_SECONDS = 10.0
 #: when something is looked at again that may change without news
 LOOK_SECONDS = 30.0
 #: the longest time until a group with something open is looked at again, whatever happens
@@ -74,6 +76,8 @@ class Facts:
     """Whether somebody asked that members be repaired: even all at once."""
     checked: bool = False
     """Whether its members' guests are checked."""
+    settle_seconds: float = 0.0
+    """For how long a member has been unwell when all that became so at that time are known."""
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
     usable: frozenset[str] = frozenset()
@@ -82,6 +86,13 @@ class Facts:
     def is_sick(self, member: Member) -> bool:
         """Return whether a member's guest does not answer, though it runs."""
         return self.checked and member.health == CheckResult.SICK
+
+    def settles_in(self, member: Member) -> float:
+        """Return the seconds until a member that is sick is repaired: others, which are checked
+        at other moments, may be found sick until then, and all at once are not repaired."""
+        if not self.is_sick(member) or member.health_at is None or self.recover:
+            return 0.0
+        return self.settle_seconds - (self.now - member.health_at).total_seconds()
 
     def answers(self, member: Member) -> bool:
         """Return whether a member's guest does all that it has to do to be well."""

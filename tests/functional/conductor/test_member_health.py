@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common import ids
+from common import clock, ids
 from common.messages.health import CheckResult, GuestCheck, GuestHealth
 from common.resources.groups import GroupAction
 from conductor.rpc.groups import GroupChanges, NewProfile
@@ -33,8 +33,8 @@ class Checked(Groups):
         with self.world.conductor.store.read() as connection:
             return {one.name: one for one in checks.of_worker(connection, worker)}
 
-    def report(self, *names: str, well: bool, worker: str = "w1") -> None:
-        """An agent reports what it saw of these members."""
+    def report(self, *names: str, well: bool, worker: str = "w1", long_ago: bool = True) -> None:
+        """An agent reports what it saw of these members; an hour ago, if not just now."""
         result = CheckResult.WELL if well else CheckResult.SICK
         asked = self.asked()
         found = [
@@ -43,7 +43,14 @@ class Checked(Groups):
             )
             for one in names
         ]
-        self.world.conductor.store.run(lambda c: checks.take(c, worker, found))
+
+        def work(connection: Any) -> None:
+            checks.take(connection, worker, found)
+            if long_ago:
+                times = {"health_at": clock.after(-3600)}
+                connection.execute(schema.scaling_members.update().values(times))
+
+        self.world.conductor.store.run(work)
 
     def until_asked(self, count: int) -> list[str]:
         """Wait until an agent is to check so many members."""
@@ -116,6 +123,24 @@ def test_a_policy_says_how_it_is_repaired(groups: Checked) -> None:
     groups.world._wait(
         lambda: groups.members()[1].server_uuid, lambda uuid: uuid not in (None, uuids[1])
     )
+
+
+def test_those_that_become_sick_one_after_the_other_are_all_at_once(groups: Checked) -> None:
+    """They are checked at different moments: an outage is not seen of all of them at once."""
+    group, uuids = groups.well()
+    for name in ("web-1", "web-2"):
+        groups.report(name, well=False, long_ago=False)
+        groups.world._wait(
+            lambda: groups.open()[0].not_before if groups.open() else None,
+            lambda at: at is not None,
+        )
+    assert [one.server_uuid for one in groups.members()] == uuids
+    assert groups.begun("delete") == 0
+    groups.report("web-3", well=False, long_ago=False)
+    groups.world._wait(lambda: groups.group(group).status, lambda status: status == "ERROR")
+    assert groups.begun("delete") == 0
+    groups.report("web-1", "web-2", "web-3", well=True)
+    assert groups.settled(group, 3) == uuids
 
 
 def test_all_at_once_are_reported(groups: Checked) -> None:

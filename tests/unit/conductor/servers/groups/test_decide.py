@@ -180,6 +180,10 @@ def test_a_guest_that_does_not_answer_is_not_well() -> None:
     assert made.deletes == ["s2"]
     assert made.changed["m2"]["reason"] == "Its server was not well: No answer."
     assert after(*there).deletes == []
+    # Others may be found so a little later: all at once are not repaired.
+    soon = [dataclasses.replace(one, health_at=NOW) for one in there]
+    made = after(*soon, checked=True, settle_seconds=70)
+    assert (made.deletes, made.over, made.seconds) == ([], False, 70)
 
 
 def rolling(**more: Any) -> dict[str, Any]:

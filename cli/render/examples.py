@@ -38,7 +38,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "group replace": ("web --image debian-13 --flavor m1.small --wait", "web --pause"),
         "group scale": ("web 5 --wait", "web +2"),
         "group show": ("web",),
-        "group update": ("web --max 20 --option at_once=2",),
+        "group update": ("web --max 20 --option at_once=2", "web --option health_tcp_port=80"),
         "help": ("", "server list"),
         "host metrics": ("pve1", "pve1 --period week", "pve1 --storage local-lvm --period year"),
         "image publish": ("debian-12 --to north --to south",),

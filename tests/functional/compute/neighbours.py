@@ -40,6 +40,10 @@ class FakeConductor:
     def owners(self, ctxt: Any, worker: str) -> list[Any]:
         return self.guests
 
+    def health_checks(self, ctxt: Any, worker: str) -> list[Any]:
+        """No group has checks."""
+        return []
+
     def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
         with self.changed:
             self.reports += [codec.load(Report, one) for one in reports]

@@ -25,6 +25,7 @@ from conductor.servers.groups.seen import (
     Round,
     condition_in,
     failed,
+    waits_for_node,
     why_away,
 )
 from conductor.store.groups.groups import Member
@@ -290,9 +291,11 @@ class _Deciding:
     def _explain_away(self) -> None:
         """Write what is waited for of members that can't be reached, and might still run."""
         texts = []
-        for one in self._is(Condition.AWAY):
+        leaving = [one for one in self.members.values() if waits_for_node(self.facts, one)]
+        for one in (*self._is(Condition.AWAY), *leaving):
             why = why_away(self.facts, one)
-            texts.append(f"{one.name} can't be reached. {why}")
+            if one not in leaving:
+                texts.append(f"{one.name} can't be reached. {why}")
             if one.reason != why:
                 self._change(one, reason=why)
         self.round.waits_for = " ".join(texts[:_TEXTS_MOST])

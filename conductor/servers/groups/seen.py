@@ -119,6 +119,11 @@ def why_away(facts: Facts, member: Member) -> str:
     """Return what is waited for where a member's host can't be reached. Names no host: it is for
     users."""
     away = facts.away[str(member.host)]
+    if waits_for_node(facts, member):
+        return (
+            "Its node does not answer: it is deleted once that is back, or once an administrator "
+            "marks the node as down for good."
+        )
     if away.is_lost:
         return "Its node is lost; it is not replaced, as its server is locked or held."
     if away.forced_down:
@@ -127,6 +132,13 @@ def why_away(facts: Facts, member: Member) -> str:
         "Its node does not answer, and may still run it: it is replaced once an administrator "
         "marks the node as down for good."
     )
+
+
+def waits_for_node(facts: Facts, member: Member) -> bool:
+    """Return whether a member's deletion waits for a node that may still run it."""
+    away = facts.away.get(str(member.host))
+    deleting = member.task_state == TaskState.DELETING and member.deleted_at is None
+    return deleting and away is not None and not away.is_lost
 
 
 def _is_kept_off(member: Member) -> bool:

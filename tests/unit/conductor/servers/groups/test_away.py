@@ -69,7 +69,10 @@ def test_one_that_is_lost_is_replaced_once_its_deletion_has_begun() -> None:
     assert after(*others, gone, away=LOST, group={"desired": 2}).removed == ["m2"]
     # Where it may still run, there are no two of it.
     made = after(*others, deleting, away=OFFLINE)
-    assert (made.changed, made.creates) == ({}, [])
+    assert made.creates == []
+    ((changed, values),) = made.changed.items()
+    assert (changed, list(values)) == ("m2", ["reason"])
+    assert str(values["reason"]).startswith("Its node does not answer: it is deleted once")
 
 
 def test_a_node_that_is_said_to_be_down_and_answers_is_looked_at_again() -> None:

@@ -69,7 +69,7 @@ class Zoned(Site):
         """The second zone works again."""
         self.world.beat()
         self.mark("pve2", down=False)
-        self.world.make_due()
+        self.hasten()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ is named, and begun after it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
 from common.resources.groups import (
@@ -17,13 +16,13 @@ from common.resources.groups import (
 )
 from common.resources.states import VmState
 from conductor.servers.groups import order, spread
+from conductor.servers.groups.draft import Draft
 from conductor.servers.groups.seen import (
     AT_REST,
     LOOK_SECONDS,
     Condition,
     Facts,
     Round,
-    condition_in,
     failed,
     waits_for_node,
     why_away,
@@ -38,14 +37,8 @@ def after(facts: Facts) -> Round:
     return made.round
 
 
-class _Deciding:
-    """One look at a group, step by step; members are replaced by what they become."""
-
-    def __init__(self, facts: Facts) -> None:
-        self.facts, self.round = facts, Round()
-        self.group, self.options = facts.group, facts.options
-        self.members = {one.id: one for one in facts.members}
-        self.seen = {one.id: condition_in(facts, one) for one in facts.members}
+class _Deciding(Draft):
+    """One look at a group, step by step."""
 
     def decide(self) -> None:
         """Fill the round."""
@@ -61,60 +54,6 @@ class _Deciding:
             self._create()
         self._delete()
         self._end()
-
-    # --- what is known of members
-
-    def _kept(self) -> list[Member]:
-        """Return the members that are to stay, by their indexes."""
-        return [one for one in self.members.values() if one.state != MemberState.LEAVING]
-
-    def _is(self, *wanted: Condition) -> list[Member]:
-        return [one for one in self._kept() if self.seen[one.id] in wanted]
-
-    def _is_ready(self, member: Member) -> bool:
-        """Return whether a member works, and has worked for long enough."""
-        if member.state != MemberState.KEPT or self.seen[member.id] != Condition.WELL:
-            return False
-        if member.ready_at is None:
-            return False
-        return self._ready_in(member) <= 0
-
-    def _ready_in(self, member: Member) -> float:
-        """Return the seconds until a member that works counts."""
-        if member.ready_at is None:
-            return float(self.options.min_ready_seconds)
-        since = (self.facts.now - member.ready_at).total_seconds()
-        return self.options.min_ready_seconds - since
-
-    def _vms(self) -> int:
-        """Return how many servers there are, those that are being deleted included."""
-        return sum(found != Condition.NONE for found in self.seen.values())
-
-    def _is_outdated(self, member: Member) -> bool:
-        return self.group.rolling and member.profile_id != self.group.profile_id
-
-    def _change(self, member: Member, **values: object) -> Member:
-        self.round.changed.setdefault(member.id, {}).update(values)
-        changed = dataclasses.replace(member, **values)  # type: ignore[arg-type]
-        self.members[member.id] = changed
-        return changed
-
-    def _mark(self, members: Iterable[Member], state: MemberState, reason: str = "") -> None:
-        for one in members:
-            if self.seen[one.id] == Condition.NONE:
-                # Without a server it is gone, or gets a new one, at once.
-                if state == MemberState.LEAVING:
-                    self._drop(one)
-            elif one.state != state:
-                self._change(one, state=state, reason=reason or one.reason, ready_at=None)
-
-    def _set(self, **values: object) -> None:
-        """Change columns of the group."""
-        values = {
-            name: value for name, value in values.items() if getattr(self.group, name) != value
-        }
-        self.round.group.update(values)
-        self.group = dataclasses.replace(self.group, **values)  # type: ignore[arg-type]
 
     # --- what has happened
 
@@ -137,10 +76,6 @@ class _Deciding:
         """Take a member that its user deleted for one less that is desired."""
         self._set(desired=max(self.group.desired - 1, self.group.min_size))
         self._drop(member)
-
-    def _drop(self, member: Member) -> None:
-        self.round.removed.append(member.id)
-        del self.members[member.id]
 
     def _count_results(self) -> None:
         """Count creations that failed or succeeded since the last look."""

@@ -15,7 +15,7 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,7 @@ class Director:
         self._recorded: list[Step] | None = None
         self._idle: set[tuple[str, str]] = set()
         self._learning = False
+        self._caused: frozenset[str] = frozenset()
         self._tickets: dict[int, Ticket] = {}
         self._numbers = itertools.count(1)
         self._ready: dict[str, threading.Event] = collections.defaultdict(threading.Event)
@@ -92,10 +93,11 @@ class Director:
 
     # --- what the tests order
 
-    def learn_idle(self, learning: bool) -> None:
-        """While learning, whatever happens is nobody's step: it also happens without a cause."""
+    def learn_idle(self, learning: bool, caused: Collection[str] = ()) -> None:
+        """While learning, whatever happens is nobody's step: it also happens without a cause. But
+        for messages that are ``caused`` by something: then it was before, and they are late."""
         with self._lock:
-            self._learning = learning
+            self._learning, self._caused = learning, frozenset(caused)
 
     def record(self) -> list[Step]:
         """Begin a run; the list that is returned grows as steps are taken."""
@@ -155,7 +157,8 @@ class Director:
 
     def _counted(self, process: str, kind: str, name: str) -> Step | None:
         if self._learning:
-            self._idle.add((kind, name))
+            if kind != MESSAGE or name not in self._caused:
+                self._idle.add((kind, name))
             return None
         if (kind, name) in self._idle:
             return None

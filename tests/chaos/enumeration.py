@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from db import schema
+from tests.chaos import protocol
 from tests.chaos.action_play import ActionPlay
 from tests.chaos.actions import ACTIONS, MOVABLE
 from tests.chaos.cases import Case
@@ -309,7 +310,7 @@ def movable(options: Options) -> bool:
 
 def learn_idle(stage: Stage) -> None:
     """Let the director see what happens when nothing is asked."""
-    stage.director.learn_idle(True)
+    stage.director.learn_idle(True, protocol.RECORDED)
     threading.Event().wait(IDLE_SECONDS)
     stage.director.learn_idle(False)
 

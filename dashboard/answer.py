@@ -32,3 +32,11 @@ Answer: TypeAlias = View | Redirect
 def view(template: str, **values: Any) -> View:
     """Return a page with a template."""
     return View(template, values)
+
+
+def confirm(title: str, said: str, path: str, back: str, **fields: str) -> View:
+    """Return the page that asks before something is deleted.
+
+    `path`: where the answer is sent, with `fields`; `back`: the page to go to instead.
+    """
+    return view("confirm.html", title=title, said=said, action=path, back=back, fields=fields)

@@ -22,6 +22,7 @@ from dashboard.answer import Redirect, View
 from dashboard.cloud import DATA_TYPE, Cloud, Data
 from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded
 from dashboard.identity import Identity
+from dashboard.navigation import navigation
 from dashboard.page import Page, Section
 from dashboard.sessions import Session, Sessions
 from dashboard.visit import Visit
@@ -122,7 +123,7 @@ class Site:
             "path": req.path,
             "theme": theme if theme in security.THEMES else "auto",
             "visit": visit,
-            "sections": [one for one in self.sections if visit and visit.may(one.may)],
+            "navigation": navigation(self._sections_of(visit), req.path),
             "flashes": visit.session.flashes if visit else (),
             **found.values,
         }
@@ -133,6 +134,9 @@ class Site:
         if visit is not None:
             took = f"{visit.cloud.waited * 1000:.1f}"
             resp.set_header("Server-Timing", f'api;desc="{visit.cloud.calls} calls";dur={took}')
+
+    def _sections_of(self, visit: Visit | None) -> list[Section]:
+        return [one for one in self.sections if visit and visit.may(one.may)]
 
     def go(self, req: falcon.Request, resp: falcon.Response, path: str) -> None:
         """Redirect to another page of ours; the script of an upload opens it after the upload."""

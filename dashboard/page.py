@@ -30,6 +30,8 @@ class Section:
     title: str
     pages: Sequence[Page]
     may: May = May.READ
+    within: str = ""
+    """The title of the subject whose pages lead to it; empty: the navigation leads to it."""
 
     @property
     def path(self) -> str:

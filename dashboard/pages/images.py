@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.answer import Answer, Redirect, view
+from common.story import amounts
+from dashboard.answer import Answer, Redirect, confirm, view
 from dashboard.cloud import IMAGE, Call, rows, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
@@ -89,7 +90,16 @@ def take(visit: Visit) -> Answer:
 
 def ask_delete(visit: Visit) -> Answer:
     """Ask whether an image is to be deleted."""
-    return view("image_delete.html", image=visit.cloud.get(IMAGE, _path(visit)))
+    image = visit.cloud.get(IMAGE, _path(visit))
+    name, size = image["name"] or image["id"], image["size"]
+    data = f" ({amounts.size(float(size))})" if size else ""
+    said = f"The image{data} and its files are deleted, and can't be restored. "
+    return confirm(
+        f"Delete {name}?",
+        f"{said}Servers made of it remain.",
+        f"{_page(visit)}/delete",
+        _page(visit),
+    )
 
 
 def delete(visit: Visit) -> Answer:

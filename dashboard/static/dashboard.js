@@ -2,7 +2,7 @@
 "use strict";
 
 // On a phone the pages are one line to swipe through: begin at the present one.
-document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+document.querySelectorAll("nav [aria-current]").forEach((one) => one.scrollIntoView({ block: "nearest", inline: "center" }));
 
 // What nobody sees isn't asked for.
 document.addEventListener("htmx:beforeRequest", (event) => {

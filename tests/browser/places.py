@@ -64,6 +64,7 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
         "/services/{service}/disable",
         "/services/{service}/force-down",
     ),
+    "/keypairs/delete": ("/keypairs/delete?name=laptop",),
     "/servers/{server_id:uuid}/charts": ("/servers/{server}/charts?period=week",),
     "/nodes/{host}/charts": (
         "/nodes/pve1/charts?period=day",
@@ -115,6 +116,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         "flavor_id": compute.find_flavor("m1.nano").id,
         "networks": "auto",
     }
+    keypair = compute.create_keypair(name="laptop")
     servers = [
         compute.create_server(name="web-1", metadata={"tier": "front"}, **wanted),
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
@@ -146,6 +148,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         }
     finally:
         admin.compute.delete_flavor(vast)
+        compute.delete_keypair(keypair)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
 
 

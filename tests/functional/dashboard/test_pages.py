@@ -18,6 +18,7 @@ from tests.functional.dashboard.conftest import LogIn
 HEADINGS = {
     "/": "Quota of the project",
     "/servers": "Servers",
+    "/keypairs": "Key pairs",
     "/volumes": "Volumes",
     "/networks": "vmbr0",
     "/images": "cirros",

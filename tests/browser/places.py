@@ -82,6 +82,7 @@ _NAMES: Mapping[str, str] = {
     "{server_id:uuid}": "{server}",
     "{volume_id:uuid}": "{volume}",
     "{image_id:uuid}": "{image}",
+    "{group_id:uuid}": "{group}",
     "{project_id}": "{project}",
     "{host}": "pve1",
 }
@@ -117,6 +118,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         "networks": "auto",
     }
     keypair = compute.create_keypair(name="laptop")
+    group = _security_group(connection)
     servers = [
         compute.create_server(name="web-1", metadata={"tier": "front"}, **wanted),
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
@@ -144,12 +146,24 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "volume": volume.id,
             "image": wanted["image_id"],
             "empty": empty.id,
+            "group": group.id,
             "project": str(connection.current_project_id),
         }
     finally:
         admin.compute.delete_flavor(vast)
         compute.delete_keypair(keypair)
+        connection.network.delete_security_group(group)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _security_group(connection: Any) -> Any:
+    """Make a group of servers that anyone may reach by HTTPS, and one network by SSH."""
+    group = connection.network.create_security_group(name="web", description="Of the shop")
+    rule = {"security_group_id": group.id, "direction": "ingress", "protocol": "tcp"}
+    for port, more in ((443, {}), (22, {"remote_ip_prefix": "192.0.2.0/24"})):
+        ports = {"port_range_min": port, "port_range_max": port}
+        connection.network.create_security_group_rule(**rule, **ports, **more)
+    return group
 
 
 def _drain(operator: Browser, host: str) -> str:

@@ -21,6 +21,7 @@ HEADINGS = {
     "/keypairs": "Key pairs",
     "/volumes": "Volumes",
     "/networks": "vmbr0",
+    "/security-groups": "everything from servers of default",
     "/images": "cirros",
     "/quotas": "Quotas of",
     "/usage": "Usage of",

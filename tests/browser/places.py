@@ -83,6 +83,8 @@ _NAMES: Mapping[str, str] = {
     "{volume_id:uuid}": "{volume}",
     "{image_id:uuid}": "{image}",
     "{group_id:uuid}": "{group}",
+    "{network_id:uuid}": "{network}",
+    "{subnet_id:uuid}": "{subnet}",
     "{project_id}": "{project}",
     "{host}": "pve1",
 }
@@ -112,15 +114,25 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     connection, admin = cloud.connection(), cloud.connection("micronova-admin")
     compute, image = connection.compute, connection.image
     vast = admin.compute.create_flavor(name="vast", vcpus=2, ram=512, disk=1_000_000)
+    bridge = connection.network.find_network("vmbr0")
     wanted: dict[str, Any] = {
         "image_id": image.find_image("cirros").id,
         "flavor_id": compute.find_flavor("m1.nano").id,
-        "networks": "auto",
+        "networks": [{"uuid": bridge.id}],
     }
     keypair = compute.create_keypair(name="laptop")
     group = _security_group(connection)
+    network = connection.network.create_network(name="mine")
+    subnet = connection.network.create_subnet(
+        network_id=network.id, ip_version=4, cidr="192.168.7.0/24", gateway_ip=None
+    )
     servers = [
-        compute.create_server(name="web-1", metadata={"tier": "front"}, **wanted),
+        compute.create_server(
+            **{**wanted, "networks": [{"uuid": one} for one in (network.id, bridge.id)]},
+            name="web-1",
+            metadata={"tier": "front"},
+            security_groups=[{"name": "web"}],
+        ),
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
     ]
     volume = connection.block_storage.create_volume(name="data", size=1)
@@ -147,13 +159,24 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "image": wanted["image_id"],
             "empty": empty.id,
             "group": group.id,
+            "network": network.id,
+            "subnet": subnet.id,
             "project": str(connection.current_project_id),
         }
     finally:
         admin.compute.delete_flavor(vast)
         compute.delete_keypair(keypair)
+        _delete_servers(connection)
         connection.network.delete_security_group(group)
+        connection.network.delete_network(network)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _delete_servers(connection: Any) -> None:
+    """Delete the project's servers, which are on its network and in its groups."""
+    for one in connection.compute.servers():
+        connection.compute.delete_server(one)
+    eventually(lambda: not list(connection.compute.servers()))
 
 
 def _security_group(connection: Any) -> Any:

@@ -84,6 +84,7 @@ _NAMES: Mapping[str, str] = {
     "{image_id:uuid}": "{image}",
     "{group_id:uuid}": "{group}",
     "{network_id:uuid}": "{network}",
+    "{server_group_id:uuid}": "{server_group}",
     "{subnet_id:uuid}": "{subnet}",
     "{project_id}": "{project}",
     "{host}": "pve1",
@@ -122,6 +123,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     }
     keypair = compute.create_keypair(name="laptop")
     group = _security_group(connection)
+    apart = compute.create_server_group(name="apart", policy="anti-affinity")
     network = connection.network.create_network(name="mine")
     subnet = connection.network.create_subnet(
         network_id=network.id, ip_version=4, cidr="192.168.7.0/24", gateway_ip=None
@@ -132,6 +134,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             name="web-1",
             metadata={"tier": "front"},
             security_groups=[{"name": "web"}],
+            scheduler_hints={"group": apart.id},
         ),
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
     ]
@@ -160,12 +163,14 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "empty": empty.id,
             "group": group.id,
             "network": network.id,
+            "server_group": apart.id,
             "subnet": subnet.id,
             "project": str(connection.current_project_id),
         }
     finally:
         admin.compute.delete_flavor(vast)
         compute.delete_keypair(keypair)
+        compute.delete_server_group(apart)
         _delete_servers(connection)
         connection.network.delete_security_group(group)
         connection.network.delete_network(network)

@@ -19,6 +19,7 @@ HEADINGS = {
     "/": "Quota of the project",
     "/servers": "Servers",
     "/keypairs": "Key pairs",
+    "/server-groups": "Server groups",
     "/volumes": "Volumes",
     "/networks": "vmbr0",
     "/security-groups": "everything from servers of default",

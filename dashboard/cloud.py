@@ -20,9 +20,15 @@ from common.errors import NotFound
 from dashboard.errors import ApiRefused, ApiUnreachable, SessionEnded
 
 COMPUTE, IMAGE, NETWORK, VOLUME = "compute", "image", "network", "block-storage"
-IDENTITY = "identity"
+IDENTITY, CLUSTERING = "identity", "clustering"
+#: what the catalog's address of a service may lack
+_VERSION: Mapping[str, str] = {IDENTITY: "/v3", CLUSTERING: "/v1"}
 
-VERSIONS: Mapping[str, str] = {COMPUTE: "compute 2.96", VOLUME: "volume 3.70"}
+VERSIONS: Mapping[str, str] = {
+    COMPUTE: "compute 2.96",
+    VOLUME: "volume 3.70",
+    CLUSTERING: "clustering 1.14",
+}
 """The microversion that pages are written for."""
 NUMBERS = "compute 2.87"
 """The last microversion whose hypervisors have numbers."""
@@ -204,7 +210,7 @@ class Cloud:
         except ksa_exceptions.CatalogException:
             return None
         base = str(found).rstrip("/")
-        return f"{base}/v3" if service == IDENTITY and not base.endswith("/v3") else base
+        return base.removesuffix(_VERSION.get(service, "")) + _VERSION.get(service, "")
 
 
 def _content(answer: requests.Response, service: str) -> Any:
@@ -230,7 +236,8 @@ def _message(answer: requests.Response) -> str:
         return ""
     if not isinstance(body, Mapping):
         return ""
-    inner: Any = body if "message" in body else next(iter(body.values()), "")
+    first = next(iter(body.values()), "")
+    inner: Any = body if "message" in body else body.get("error", first)
     found = inner.get("message") if isinstance(inner, Mapping) else inner
     return str(found) if isinstance(found, str) else ""
 

@@ -18,7 +18,7 @@ from dashboard.rights import May
 TEMPLATES = Path(__file__).parent / "templates"
 
 _GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled")
-_NOTICE = ("in-use", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
+_NOTICE = ("in-use", "WARNING", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
 _BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {
@@ -61,7 +61,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
 def chip(status: Any) -> tuple[str, str]:
     """Return the kind and the sign of a status."""
     text = str(status or "")
-    if text in _BUSY or text.endswith("ing"):
+    if text in _BUSY or text.lower().endswith("ing"):
         return _CHIPS.get(text, ("busy", "◌"))
     if text.startswith("error"):
         return ("bad", "✕")

@@ -24,6 +24,8 @@ from db.reads.hosts import away as hosts
 from db.reads.hosts.away import Away
 
 _LAST = 10
+#: how the reason of a group at rest ends; the first sentence has its numbers
+_SAID_ALREADY = " members work."
 
 
 def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> dict[str, Any]:
@@ -37,6 +39,10 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
         "name": group.name,
         "status": group.status,
         "sentences": [*sentences(group, members), *_of_hosts(members, away)],
+        "update": {
+            "state": "none" if not group.rolling else "paused" if group.paused else "running",
+            "former_profile_id": group.former_profile_id,
+        },
         "nodes": [
             {
                 "index": one.member_index,
@@ -75,12 +81,10 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
             f"(`micronova group recover {group.id}`)."
         )
     elif group.failures:
-        yield (
-            f"{group.failures} creations in a row failed; after {FAILURES_MOST} none is tried "
-            "any more."
-        )
-    if group.status_reason and group.halted is None:
-        yield group.status_reason
+        yield f"After {FAILURES_MOST} failed creations in a row none is tried any more."
+    reason = group.status_reason
+    if reason and group.halted is None and not reason.endswith(_SAID_ALREADY):
+        yield reason
     if group.not_before is not None and group.not_before > clock.utcnow():
         seconds = int((group.not_before - clock.utcnow()).total_seconds()) + 1
         yield f"The next creation is tried in {seconds} s."

@@ -84,6 +84,7 @@ _NAMES: Mapping[str, str] = {
     "{image_id:uuid}": "{image}",
     "{group_id:uuid}": "{group}",
     "{network_id:uuid}": "{network}",
+    "{cluster_id:uuid}": "{cluster}",
     "{server_group_id:uuid}": "{server_group}",
     "{subnet_id:uuid}": "{subnet}",
     "{project_id}": "{project}",
@@ -138,6 +139,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         ),
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
     ]
+    cluster = _scaling_group(connection)
     volume = connection.block_storage.create_volume(name="data", size=1)
     empty = connection.image.create_image(
         name="own", disk_format="qcow2", container_format="bare", hw_disk_bus="scsi"
@@ -163,6 +165,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "empty": empty.id,
             "group": group.id,
             "network": network.id,
+            "cluster": cluster.id,
             "server_group": apart.id,
             "subnet": subnet.id,
             "project": str(connection.current_project_id),
@@ -171,10 +174,24 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         admin.compute.delete_flavor(vast)
         compute.delete_keypair(keypair)
         compute.delete_server_group(apart)
+        connection.clustering.delete_cluster(cluster)
+        eventually(lambda: not list(connection.clustering.clusters()))
+        connection.clustering.delete_profile(cluster.profile_id)
         _delete_servers(connection)
         connection.network.delete_security_group(group)
         connection.network.delete_network(network)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _scaling_group(connection: Any) -> Any:
+    """Make a group of two servers that run."""
+    properties = {"flavor": "m1.nano", "image": "cirros"}
+    spec = {"type": "os.nova.server", "version": "1.0", "properties": properties}
+    profile = connection.clustering.create_profile(name="shop", spec=spec)
+    limits = {"desired_capacity": 2, "min_size": 1, "max_size": 5}
+    group = connection.clustering.create_cluster(name="shop", profile_id=profile.id, **limits)
+    eventually(lambda: connection.clustering.get_cluster(group).status == "ACTIVE")
+    return group
 
 
 def _delete_servers(connection: Any) -> None:

@@ -181,7 +181,10 @@ def failed(count: int, why: str, now: datetime.datetime) -> dict[str, object]:
     count += 1
     pause = datetime.timedelta(seconds=failures.backoff_seconds(count))
     values: dict[str, object] = {"failures": count, "not_before": now + pause}
-    values["status_reason"] = f"{count} creations in a row failed; the last one: {why}"
+    so_far = (
+        "A creation failed" if count == 1 else f"{count} creations in a row failed; the last one"
+    )
+    values["status_reason"] = f"{so_far}: {why}"
     if count >= FAILURES_MOST:
         values["halted"] = f"{count} creations in a row failed, so none is tried: {why}"
     return values

@@ -19,6 +19,7 @@ HEADINGS = {
     "/": "Quota of the project",
     "/servers": "Servers",
     "/keypairs": "Key pairs",
+    "/groups": "Scaling groups",
     "/server-groups": "Server groups",
     "/volumes": "Volumes",
     "/networks": "vmbr0",

@@ -1,0 +1,188 @@
+"""Scaling groups: made, scaled, replaced, explained, deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.browser import Browser, Parsed
+
+NOBODY = "11111111-1111-1111-1111-111111111111"
+
+
+@pytest.fixture(autouse=True)
+def no_groups(three_nodes: EmbeddedCloud) -> Iterator[None]:
+    """Delete all scaling groups and profiles after a test."""
+    yield
+    connection = three_nodes.connection()
+    for one in connection.clustering.clusters():
+        connection.clustering.delete_cluster(one)
+    eventually(lambda: not list(connection.clustering.clusters()))
+    for one in connection.compute.servers():
+        connection.compute.delete_server(one)
+    eventually(lambda: not list(connection.compute.servers()))
+    for one in connection.clustering.profiles():
+        connection.clustering.delete_profile(one)
+
+
+def make(browser: Browser, called: str, servers: int = 2, **fields: str) -> str:
+    """Make a group by the form; return the path of its page."""
+    browser.get("/groups/create")
+    choices = browser.form("/groups/create").choices
+    [flavor] = [one for text, one in choices["flavor"].items() if text.startswith("m1.nano:")]
+    chosen = {"name": called, "image": choices["image"]["cirros"], "flavor": flavor}
+    browser.submit("/groups/create", **{**chosen, "desired": str(servers), **fields})
+    return browser.path
+
+
+def wait(browser: Browser, path: str, said: str) -> Parsed:
+    """Wait until a group is at rest and says something."""
+
+    def at_rest(page: Parsed) -> bool:
+        live = browser.page.text.partition('id="live"')[2].partition(">")[0]
+        return "hx-get" not in live and said in page.text
+
+    return browser.until(path, at_rest)
+
+
+def post(browser: Browser, path: str, **fields: str) -> str:
+    """Send one of several forms of a page; return what the next page says."""
+    return browser.post(path, {"csrf": browser.csrf, **fields}).text
+
+
+def test_the_life_of_a_group(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    assert "No scaling groups." in member.get("/groups").text
+    path = make(member, "shop", max_size="4")
+    assert re.fullmatch(r"/groups/[0-9a-f-]{36}", path)
+    assert "The group shop is being created." in member.parsed.text
+    text = wait(member, path, "2 of 2 servers work.").text
+    assert member.calls == 3
+    assert "ACTIVE" in text
+    assert "At most 4" in text
+    servers = {one.id for one in three_nodes.connection().compute.servers()}
+    assert {one.rpartition("/")[2] for one in member.parsed.links if "/servers/" in one} == servers
+    assert "shop ● ACTIVE 2 of 2 0 to 4 shop" in member.get("/groups").text
+
+    assert "The size is being changed." in post(member, f"{path}/scale", step="+1")
+    wait(member, path, "3 of 3 servers work.")
+    post(member, f"{path}/scale", desired="1", min_size="1", max_size="-1")
+    text = wait(member, path, "1 of 1 servers work.").text
+    assert "At least 1 At most any" in text
+    assert "Refused: " in post(member, f"{path}/scale", step="-1"), "it is at its minimum"
+
+    assert "disks are deleted, and can't be restored." in member.get(f"{path}/delete").text
+    assert "The group is being deleted, with its servers." in member.submit(f"{path}/delete").text
+    member.until("/groups", lambda page: "No scaling groups." in page.text)
+    eventually(lambda: not list(three_nodes.connection().compute.servers()))
+
+
+def test_servers_are_replaced_and_rolled_back(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    path = make(member, "shop")
+    wait(member, path, "2 of 2 servers work.")
+    compute = three_nodes.connection().compute
+    before = {one.id for one in compute.servers()}
+    flavors = {one.name: one.id for one in compute.flavors()}
+    member.get(f"{path}/replace")
+    form = member.form(f"{path}/replace")
+    assert form.fields["flavor"] == flavors["m1.nano"], "what there is now is chosen"
+    assert "m1.nano, as now" in form.choices["flavor"]
+    for one in ("pause", "resume"):
+        text = post(member, f"{path}/{one}")
+        assert "Refused: The cluster 'shop' is not being updated." in text
+    member.get(f"{path}/replace")
+    text = member.submit(f"{path}/replace", flavor=flavors["m1.tiny"]).text
+    assert "The servers are being replaced." in text
+    assert member.has_form(f"{path}/pause")
+    assert "The update goes no further." in post(member, f"{path}/pause")
+    text = wait(member, path, "It is paused.").text
+    assert not member.has_form(f"{path}/pause")
+    assert "The update is resumed." in member.submit(f"{path}/resume").text
+    wait(member, path, "2 of 2 servers work.")
+    eventually(lambda: not before & {one.id for one in compute.servers()})
+    assert {one.flavor["original_name"] for one in compute.servers()} == {"m1.tiny"}
+    wait(member, path, "2 of 2 servers work.")
+    text = member.submit(f"{path}/roll-back").text
+    assert "The servers get the former profile again." in text
+    eventually(lambda: {one.flavor["original_name"] for one in compute.servers()} == {"m1.nano"})
+    wait(member, path, "2 of 2 servers work.")
+
+
+def test_a_member_is_replaced_and_a_group_keeps_its_servers(
+    member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "shop", 1)
+    wait(member, path, "1 of 1 servers work.")
+    compute = three_nodes.connection().compute
+    [server] = compute.servers()
+    [replace] = [one.action for one in member.parsed.forms if "/members/" in one.action]
+    text = member.submit(replace.removeprefix("/dashboard")).text
+    assert "The server is being replaced." in text
+    eventually(lambda: server.id not in {one.id for one in compute.servers()})
+    wait(member, path, "1 of 1 servers work.")
+    for one in ("recover", "check"):
+        assert "Done: " in post(member, f"{path}/{one}")
+        wait(member, path, "1 of 1 servers work.")
+    assert "its servers remain" in post(member, f"{path}/delete", keep="1")
+    member.until("/groups", lambda page: "No scaling groups." in page.text)
+    assert [one.status for one in compute.servers()] == ["ACTIVE"]
+
+
+def test_a_group_that_finds_no_room_says_why(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    admin = three_nodes.connection("micronova-admin").compute
+    vast = admin.create_flavor(name="vast", vcpus=1, ram=128, disk=1_000_000)
+    try:
+        path = make(member, "shop", 1, flavor=vast.id)
+        text = member.until(path, lambda page: "creations in a row failed" in page.text).text
+        assert "0 of 1 servers work." in text
+        assert "1000000 GiB disk asked" in text
+        assert "After 5 failed creations in a row none is tried any more." in text
+        post(member, f"{path}/delete")
+        member.until("/groups", lambda page: "No scaling groups." in page.text)
+    finally:
+        admin.delete_flavor(vast)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": ""},
+        {"desired": "many"},
+        {"desired": "3", "max_size": "2"},
+        {"flavor": "nothing"},
+        {"image": NOBODY},
+        {"key": "nobody's"},
+    ],
+)
+def test_a_refused_group_leaves_nothing(
+    member: Browser, three_nodes: EmbeddedCloud, fields: dict[str, str]
+) -> None:
+    make(member, "odd", **fields)
+    assert 400 <= member.status < 500, member.parsed.text
+    assert member.path == "/groups/create"
+    assert member.form("/groups/create").fields["name"] == fields.get("name", "odd")
+    clustering = three_nodes.connection().clustering
+    assert list(clustering.clusters()) == []
+    assert list(clustering.profiles()) == []
+
+
+def test_who_may_what(member: Browser, reader: Browser, admin: Browser) -> None:
+    path = make(member, "shop", 0)
+    wait(member, path, "0 of 0 servers work.")
+    assert "shop" in reader.get("/groups").text
+    reader.get(path)
+    assert reader.status == 200
+    assert not [one for one in reader.parsed.forms if path in one.action]
+    for one in ("/scale", "/recover", "/delete", "/replace"):
+        reader.post(f"{path}{one}", {"csrf": reader.csrf, "step": "+1"})
+        assert reader.status == 403
+    reader.get("/groups/create")
+    assert reader.status == 403
+    assert "No scaling groups." in admin.get("/groups").text
+    assert "Refused: " in post(member, f"{path}/members/{NOBODY}/replace")
+    post(member, f"{path}/explode")
+    assert member.status == 404
+    member.get(f"/groups/{NOBODY}")
+    assert member.status == 404

@@ -112,7 +112,7 @@ def _replace_form(visit: Visit, refused: ApiRefused | None = None) -> View:
 
 
 def _marked(found: Any, present: Any) -> list[tuple[str, str, bool]]:
-    """Return ID, name, and whether it is the one that servers are made of now."""
+    """Return ID and name of each, and whether servers are made of it now."""
     return [
         (one["id"], one["name"] or one["id"], present in (one["id"], one["name"])) for one in found
     ]

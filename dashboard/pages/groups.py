@@ -25,7 +25,7 @@ _AT_REST = frozenset({"ACTIVE", "WARNING", "ERROR"})
 _ACTIONS: Mapping[str, tuple[str, str]] = {
     "recover": ("recover", "What does not work is repaired."),
     "check": ("check", "The servers are looked at."),
-    "pause": ("micronova:pause", "The update goes no further."),
+    "pause": ("micronova:pause", "The update is paused."),
     "resume": ("micronova:resume", "The update is resumed."),
     "roll-back": ("micronova:roll_back", "The servers get the former profile again."),
 }

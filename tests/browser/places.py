@@ -185,7 +185,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
 
 def _scaling_group(connection: Any) -> Any:
     """Make a group of two servers that run."""
-    properties = {"flavor": "m1.nano", "image": "cirros"}
+    networks = [{"network": "vmbr0"}]
+    properties = {"flavor": "m1.nano", "image": "cirros", "networks": networks}
     spec = {"type": "os.nova.server", "version": "1.0", "properties": properties}
     profile = connection.clustering.create_profile(name="shop", spec=spec)
     limits = {"desired_capacity": 2, "min_size": 1, "max_size": 5}

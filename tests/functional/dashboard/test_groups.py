@@ -96,7 +96,7 @@ def test_servers_are_replaced_and_rolled_back(member: Browser, three_nodes: Embe
     text = member.submit(f"{path}/replace", flavor=flavors["m1.tiny"]).text
     assert "The servers are being replaced." in text
     assert member.has_form(f"{path}/pause")
-    assert "The update goes no further." in post(member, f"{path}/pause")
+    assert "The update is paused." in post(member, f"{path}/pause")
     text = wait(member, path, "It is paused.").text
     assert not member.has_form(f"{path}/pause")
     assert "The update is resumed." in member.submit(f"{path}/resume").text

@@ -17,9 +17,9 @@ from dashboard.rights import May
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-_GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled")
+_GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled", "SUCCEEDED")
 _NOTICE = ("in-use", "WARNING", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
-_BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
+_BAD = ("ERROR", "error", "failed", "FAILED", "refused", "killed", "down", "DOWN")
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(_GOOD, ("good", "●")),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 GROUPS: Mapping[str, str] = {
+    "tests/browser/test_daily.py": "dashboard",
     "tests/browser/test_pages.py": "dashboard",
     "tests/browser/test_stories.py": "dashboard",
     "tests/chaos/test_every_task_state.py": "stage",
@@ -44,6 +45,11 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",
     "tests/functional/dashboard/test_service.py": "dashboard",
+    "tests/functional/dashboard/test_groups.py": "subjects",
+    "tests/functional/dashboard/test_keypairs.py": "subjects",
+    "tests/functional/dashboard/test_networks.py": "subjects",
+    "tests/functional/dashboard/test_security_groups.py": "subjects",
+    "tests/functional/dashboard/test_server_groups.py": "subjects",
     "tests/functional/follow/test_people.py": "embedded",
     "tests/functional/monitor/test_embedded.py": "embedded",
     "tests/functional/test_early_answers.py": "embedded",

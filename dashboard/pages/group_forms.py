@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard.answer import Answer, Redirect, View
@@ -20,6 +20,7 @@ _NEW: Mapping[str, str] = {
     "desired": "2",
     "min_size": "0",
 }
+_GIB = 1 << 30
 _OF_PROFILE = ("flavor", "image")
 _CHOICES = (
     Call(COMPUTE, "/flavors/detail", {"limit": 1000}),
@@ -84,14 +85,30 @@ def _form(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         Call(COMPUTE, "/os-keypairs", {"limit": 1000}, optional=True),
     )
     values = {
-        "given": given,
+        "given": {**_fitting(flavors["flavors"], images["images"]), **_filled(given)},
         "refused": refused,
         "flavors": flavors["flavors"],
         "images": images["images"],
-        "networks": rows(networks, "networks"),
+        # the nodes' networks first, which lead elsewhere
+        "networks": sorted(rows(networks, "networks"), key=lambda one: not one["shared"]),
         "keys": [one["keypair"]["name"] for one in rows(keys, "keypairs")],
     }
     return View("group_create.html", values, refused.status if refused else 200)
+
+
+def _filled(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if value or name not in _OF_PROFILE}
+
+
+def _fitting(flavors: Sequence[Any], images: Sequence[Any]) -> dict[str, str]:
+    """Return what is chosen at first: an image, and the smallest flavor that it fits."""
+    if not images or not flavors:
+        return dict.fromkeys(_OF_PROFILE, "")
+    image = images[0]
+    disk = max(image["min_disk"], -(-(image.get("virtual_size") or 0) // _GIB))
+    fits = [one for one in flavors if one["disk"] >= disk and one["ram"] >= image["min_ram"]]
+    flavor = min(fits or flavors, key=lambda one: (one["ram"], one["vcpus"], one["disk"]))
+    return {"image": image["id"], "flavor": flavor["id"]}
 
 
 def ask_replace(visit: Visit) -> Answer:

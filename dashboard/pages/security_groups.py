@@ -9,7 +9,7 @@ from common.errors import Invalid
 from common.resources.security_rules import DEFAULT, EGRESS, INGRESS
 from dashboard import traffic
 from dashboard.answer import Answer, Redirect, View, confirm, view
-from dashboard.cloud import NETWORK, Call, following, rows, segment
+from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
 from dashboard.rights import May
@@ -21,6 +21,8 @@ _RULES = "/v2.0/security-group-rules"
 _BY_NAME = {"sort_key": "name", "sort_dir": "asc"}
 #: groups that a rule can name by choosing
 _OFFERED = 200
+#: servers whose names are read
+_NAMED = 1000
 _NEW: Mapping[str, str] = {
     **dict.fromkeys(traffic.FIELDS, ""),
     "direction": INGRESS,
@@ -75,8 +77,9 @@ def show(visit: Visit) -> Answer:
 
 
 def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
-    group, others, ports = visit.cloud.together(
+    group, servers, others, ports = visit.cloud.together(
         Call(NETWORK, _path(visit)),
+        Call(COMPUTE, "/servers", {"limit": _NAMED}, optional=True),
         Call(NETWORK, _API, {"limit": _OFFERED, **_BY_NAME, "fields": ["id", "name"]}),
         Call(NETWORK, "/v2.0/ports", {"security_groups": _id(visit)}, optional=True),
     )
@@ -89,7 +92,8 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
             (title, empty, joint, [_row(one, names) for one in rules if one["direction"] == way])
             for title, empty, joint, way in _DIRECTIONS
         ],
-        "ports": rows(ports, "ports"),
+        "members": _members(rows(ports, "ports")),
+        "servers": {one["id"]: one["name"] for one in rows(servers, "servers")},
         "names": names,
         "changeable": visit.may(May.CHANGE)
         and (visit.operates or group["project_id"] == visit.project_id),
@@ -103,6 +107,14 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
     }
     status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
     return View("security_group.html", values, status)
+
+
+def _members(ports: Any) -> list[tuple[str, list[Any]]]:
+    """Return the servers that are in a group, each with its ports; those of no server last."""
+    found: dict[str, list[Any]] = {}
+    for one in sorted(ports, key=lambda port: not port["device_id"]):
+        found.setdefault(one["device_id"], []).append(one)
+    return list(found.items())
 
 
 #: title, what an empty table says, what stands before the other end, and the API's name
@@ -185,9 +197,9 @@ _GROUP = PATH + "/{group_id:uuid}"
 PAGES = (
     Page(PATH, index),
     Page(PATH, create, May.CHANGE, "POST"),
-    Page(_GROUP, show, calls=3),
+    Page(_GROUP, show, calls=4),
     Page(_GROUP, change, May.CHANGE, "POST"),
-    Page(f"{_GROUP}/rules", add, May.CHANGE, "POST", calls=4),
+    Page(f"{_GROUP}/rules", add, May.CHANGE, "POST", calls=5),
     Page(_GROUP + "/rules/{rule_id:uuid}/delete", remove, May.CHANGE, "POST"),
     Page(f"{_GROUP}/delete", ask_delete, May.CHANGE),
     Page(f"{_GROUP}/delete", delete, May.CHANGE, "POST"),

@@ -1,0 +1,148 @@
+"""Daily things in a real browser: light, dark, and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selenium")
+
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.select import Select
+
+from tests.browser.accessibility import violations
+from tests.browser.chromium import DESK, PHONE, Window, as_json
+from tests.functional.cloud import EmbeddedCloud
+from tests.functional.dashboard.conftest import LogIn
+
+LOOKS = [
+    pytest.param(("light", PHONE), id="phone"),
+    pytest.param(("light", DESK), id="light", marks=pytest.mark.long),
+    pytest.param(("dark", DESK), id="dark", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(params=LOOKS)
+def screen(window: Window, people: LogIn, request: pytest.FixtureRequest) -> Window:
+    """A member's window, of a scheme and a size."""
+    scheme, size = request.param
+    window.take(people("member"))
+    window.scheme(scheme)
+    window.resize(size)
+    return window
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(three_nodes: EmbeddedCloud) -> Iterator[None]:
+    """Delete what these tests make."""
+    yield
+    connection = three_nodes.connection()
+    for one in connection.network.security_groups():
+        if one.name != "default":
+            connection.network.delete_security_group(one)
+    for one in connection.network.networks(project_id=connection.current_project_id):
+        connection.network.delete_network(one)
+    for one in connection.compute.keypairs():
+        connection.compute.delete_keypair(one)
+
+
+def fill(window: Window, form: str, **fields: str) -> None:
+    """Fill in fields of the form that is sent to a path, and send it."""
+    found = window.find(f"form[action$='{form}']")
+    for name, value in fields.items():
+        field = found.find_element(By.NAME, name)
+        if field.tag_name == "select":
+            Select(field).select_by_visible_text(value)
+        else:
+            field.clear()
+            field.send_keys(value)
+    button = found.find_element(By.CSS_SELECTOR, "button")
+    window.run("arguments[0].scrollIntoView({block: 'center'})", button)
+    button.click()
+
+
+def follow(window: Window, text: str) -> None:
+    """Click a link of the page's content, or its navigation."""
+    [link, *_] = window.until(lambda: window.driver.find_elements(By.LINK_TEXT, text))
+    window.run("arguments[0].scrollIntoView({block: 'center'})", link)
+    link.click()
+
+
+def check(window: Window) -> None:
+    """Check that the page fits and is accessible."""
+    assert window.overflow() <= 0
+    found = violations(window)
+    assert found == [], as_json(found)
+
+
+def test_edit_rules(screen: Window) -> None:
+    screen.open("/")
+    follow(screen, "Networks")
+    follow(screen, "Security groups")
+    fill(screen, "/security-groups", name="web", description="Of the shop")
+    screen.until_text("web is made: it lets nothing in yet.")
+    path = screen.path
+    fill(screen, f"{path}/rules", what="HTTPS")
+    screen.until_text("Added: HTTPS (TCP 443).")
+    fill(screen, f"{path}/rules", what="TCP", ports="8000-8100", remote="192.0.2.0/24")
+    screen.until_text("TCP 8000 to 8100", "192.0.2.0/24")
+    fill(screen, f"{path}/rules", what="SSH", group="web", family="IPv4", description="among us")
+    screen.until_text("Added: SSH (TCP 22).", "servers of web", "among us")
+    check(screen)
+    screen.expected.add("status of 400")
+    fill(screen, f"{path}/rules", what="UDP", ports="many")
+    screen.until_text("Invalid value for port many")
+    field = screen.find(f"form[action$='{path}/rules'] [name='ports']")
+    assert field.get_attribute("value") == "many"
+    check(screen)
+    delete = screen.find("[aria-label='Delete HTTPS (TCP 443) from anyone, IPv6']")
+    screen.run("arguments[0].scrollIntoView({block: 'center'})", delete)
+    delete.click()
+    screen.until_text("The rule is deleted.")
+    assert screen.find("main").text.count("HTTPS (TCP 443)") == 1
+    follow(screen, "Delete")
+    screen.until_text("Delete web?")
+    screen.find("main form button.danger").click()
+    screen.until_text("The group is deleted.")
+
+
+def test_make_a_network(screen: Window) -> None:
+    screen.open("/networks")
+    screen.expected.add("status of 400")
+    fill(screen, "/networks", name="mine", cidr="192.168.7.0/99")
+    screen.until_text("192.168.7.0/99")
+    assert [one.name for one in screen.cloud.connection().network.networks()] == ["vmbr0"]
+    fill(screen, "/networks", cidr="192.168.7.0/24")
+    screen.until_text("The network mine is made.", "0 of 254")
+    path = screen.path
+    fill(screen, f"{path}/subnets", cidr="2001:db8:7::/64", gateway="first address")
+    screen.until_text("The subnet is made.", "2001:db8:7::1")
+    check(screen)
+    follow(screen, "Networks")
+    screen.until(lambda: screen.has("svg.topology"))
+    screen.until_text("this project's", "192.168.7.0/24")
+    check(screen)
+    follow(screen, "mine")
+    screen.until(lambda: screen.path == path)
+    screen.find(f"a[href$='{path}/delete']").click()
+    screen.until_text("Delete mine?")
+    screen.find("main form button.danger").click()
+    screen.until_text("The network is deleted.")
+
+
+def test_a_private_key_is_downloaded(screen: Window, tmp_path: Path) -> None:
+    where = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    screen.driver.execute_cdp_cmd("Page.setDownloadBehavior", where)
+    screen.open("/keypairs")
+    fill(screen, "/keypairs", name="laptop")
+    screen.until_text("can't be shown again")
+    check(screen)
+    follow(screen, "Download laptop.pem")
+    saved = tmp_path / "laptop.pem"
+    screen.until(saved.exists)
+    assert saved.read_text(encoding="utf-8").startswith("-----BEGIN ")
+    follow(screen, "I have it")
+    screen.until_text("laptop")
+    assert "PRIVATE KEY" not in screen.driver.page_source

@@ -34,9 +34,12 @@ def view(template: str, **values: Any) -> View:
     return View(template, values)
 
 
-def confirm(title: str, said: str, path: str, back: str, **fields: str) -> View:
-    """Return the page that asks before something is deleted.
+def confirm(
+    title: str, said: str, path: str, back: str, button: str = "Delete", **fields: str
+) -> View:
+    """Return the page that asks before something is done that can't be undone.
 
     `path`: where the answer is sent, with `fields`; `back`: the page to go to instead.
     """
-    return view("confirm.html", title=title, said=said, action=path, back=back, fields=fields)
+    values = {"title": title, "said": said, "action": path, "back": back}
+    return view("confirm.html", **values, button=button, fields=fields)

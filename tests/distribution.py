@@ -48,6 +48,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/dashboard/test_groups.py": "subjects",
     "tests/functional/dashboard/test_keypairs.py": "subjects",
     "tests/functional/dashboard/test_networks.py": "subjects",
+    "tests/functional/dashboard/test_other_projects.py": "subjects",
     "tests/functional/dashboard/test_security_groups.py": "subjects",
     "tests/functional/dashboard/test_server_groups.py": "subjects",
     "tests/functional/follow/test_people.py": "embedded",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import falcon
 
-from dashboard.answer import Answer, Redirect, view
+from dashboard.answer import Answer, Redirect, confirm, view
 from dashboard.cloud import CLUSTERING, Call, rows, segment
 from dashboard.page import Page
 from dashboard.pages import group_forms
@@ -21,13 +22,40 @@ REFRESH_SECONDS = 2
 _COUNTED = 1000
 #: statuses that last
 _AT_REST = frozenset({"ACTIVE", "WARNING", "ERROR"})
-#: verb of our paths → the API's action, and what the next page says
-_ACTIONS: Mapping[str, tuple[str, str]] = {
-    "recover": ("recover", "What does not work is repaired."),
-    "check": ("check", "The servers are looked at."),
-    "pause": ("micronova:pause", "The update is paused."),
-    "resume": ("micronova:resume", "The update is resumed."),
-    "roll-back": ("micronova:roll_back", "The servers get the former profile again."),
+
+
+@dataclass(frozen=True)
+class Action:
+    """What is done to a whole group."""
+
+    title: str
+    key: str
+    """In the body of the API's request."""
+    done: str
+    """What the next page says."""
+    asks: str = ""
+    """A sentence to confirm first; empty: nothing is lost."""
+
+
+#: name in our paths → the action
+_ACTIONS: Mapping[str, Action] = {
+    "check": Action("Check", "check", "The servers are looked at."),
+    "recover": Action(
+        "Recover",
+        "recover",
+        "What does not work is repaired.",
+        "Servers that do not work are started or replaced; the disks of replaced ones are lost. "
+        "Creations that had stopped are tried again.",
+    ),
+    "pause": Action("Pause the update", "micronova:pause", "The update is paused."),
+    "resume": Action("Resume the update", "micronova:resume", "The update is resumed."),
+    "roll-back": Action(
+        "Roll back",
+        "micronova:roll_back",
+        "The servers get the former profile again.",
+        "Servers of the present profile are deleted with their disks, a few at a time, and "
+        "servers of the former profile take their places.",
+    ),
 }
 
 
@@ -64,43 +92,65 @@ def show(visit: Visit) -> Answer:
         why=explanation,
         nodes=sorted(nodes["nodes"], key=lambda one: (one["index"], one["name"])),
         working=sum(one["status"] == "ACTIVE" for one in nodes["nodes"]),
-        steers=list(_steers(explanation)),
+        actions=list(_offered(explanation)),
         busy=group["status"] not in _AT_REST,
         refresh_seconds=REFRESH_SECONDS,
     )
 
 
-def _steers(explanation: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield what can be done with an update: name of the path, and title."""
+def _offered(explanation: Mapping[str, Any]) -> Iterator[tuple[str, Action]]:
+    """Yield what makes sense now, by its name in our paths."""
     update = explanation["update"]
-    if update["state"] == "running":
-        yield "pause", "Pause the update"
-    if update["state"] == "paused":
-        yield "resume", "Resume the update"
-    if update["former_profile_id"]:
-        yield "roll-back", "Roll back"
+    wanted = {
+        "recover": True,
+        "pause": update["state"] == "running",
+        "resume": update["state"] == "paused",
+        "roll-back": bool(update["former_profile_id"]),
+    }
+    yield from ((name, _ACTIONS[name]) for name, offered in wanted.items() if offered)
 
 
 def scale(visit: Visit) -> Answer:
-    """Change the size, or the limits of it; what the form leaves empty is not changed."""
-    asked: dict[str, Any] = {
+    """Change the size, or the limits; asks first where servers are deleted by it.
+
+    What the form leaves empty is not changed.
+    """
+    group = visit.cloud.get(CLUSTERING, cluster_path(visit))["cluster"]
+    now, asked = group["desired_capacity"], visit.number("desired")
+    if isinstance(asked, int) and asked < now and not visit.field("sure"):
+        gone = "1 server is" if now - asked == 1 else f"{now - asked} servers are"
+        said = f"{gone} deleted with their disks: first those that do not work."
+        fields = {name: visit.field(name) for name in ("desired", "min_size", "max_size")}
+        title = f"Shrink {group['name']} from {now} to {asked}?"
+        path = f"{page_of(visit)}/scale"
+        return confirm(title, said, path, page_of(visit), "Shrink", sure="1", **fields)
+    body: dict[str, Any] = {
         name: visit.number(name) for name in ("min_size", "max_size") if visit.field(name)
     }
-    step = visit.field("step")
-    if step in ("+1", "-1"):
-        asked = {"adjustment_type": "CHANGE_IN_CAPACITY", "number": int(step)}
-    elif visit.field("desired"):
-        asked |= {"adjustment_type": "EXACT_CAPACITY", "number": visit.number("desired")}
-    said = "The size is being changed."
-    return _act(visit, "resize", said, asked)
+    if asked != "":
+        body |= {"adjustment_type": "EXACT_CAPACITY", "number": asked}
+    return _act(visit, "resize", "The size is being changed.", body)
+
+
+def ask(visit: Visit) -> Answer:
+    """Ask whether something is to be done with all members."""
+    action = _action(visit)
+    group = visit.cloud.get(CLUSTERING, cluster_path(visit))["cluster"]
+    page, name = page_of(visit), visit.params["action"]
+    title = f"{action.title}: {group['name']}?"
+    return confirm(title, action.asks or action.done, f"{page}/{name}", page, action.title)
 
 
 def act(visit: Visit) -> Answer:
     """Have something done with all members, or with an update."""
-    found = _ACTIONS.get(visit.params["action"])
-    if found is None:
+    action = _action(visit)
+    return _act(visit, action.key, action.done, {})
+
+
+def _action(visit: Visit) -> Action:
+    if visit.params["action"] not in _ACTIONS:
         raise falcon.HTTPNotFound
-    return _act(visit, *found, {})
+    return _ACTIONS[visit.params["action"]]
 
 
 def _act(visit: Visit, action: str, said: str, values: Mapping[str, Any]) -> Redirect:
@@ -126,6 +176,16 @@ def delete(visit: Visit) -> Answer:
     return Redirect(PATH)
 
 
+def ask_recover_member(visit: Visit) -> Answer:
+    """Ask whether the server of a member is to be replaced."""
+    path = f"/nodes/{segment(visit.params['node_id'])}"
+    node = visit.cloud.get(CLUSTERING, path)["node"]
+    said = "Its server is deleted with its disks, and a new one takes its place."
+    page = page_of(visit)
+    there = f"{page}/members/{node['id']}/replace"
+    return confirm(f"Replace {node['name']}?", said, there, page, "Replace")
+
+
 def recover_member(visit: Visit) -> Answer:
     """Have the server of a member replaced."""
     path = f"/nodes/{segment(visit.params['node_id'])}/actions"
@@ -138,9 +198,11 @@ PAGES = (
     Page(PATH, index, calls=2),
     *group_forms.PAGES,
     Page(_GROUP, show, calls=3),
-    Page(f"{_GROUP}/scale", scale, May.CHANGE, "POST"),
+    Page(f"{_GROUP}/scale", scale, May.CHANGE, "POST", calls=2),
     Page(f"{_GROUP}/delete", ask_delete, May.CHANGE),
     Page(f"{_GROUP}/delete", delete, May.CHANGE, "POST"),
+    Page(_GROUP + "/members/{node_id:uuid}/replace", ask_recover_member, May.CHANGE),
     Page(_GROUP + "/members/{node_id:uuid}/replace", recover_member, May.CHANGE, "POST"),
+    Page(_GROUP + "/{action}", ask, May.CHANGE),
     Page(_GROUP + "/{action}", act, May.CHANGE, "POST"),
 )

@@ -64,6 +64,7 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
         "/services/{service}/disable",
         "/services/{service}/force-down",
     ),
+    "/groups/{cluster_id:uuid}/{action}": ("/groups/{cluster}/recover",),
     "/keypairs/delete": ("/keypairs/delete?name=laptop",),
     "/servers/{server_id:uuid}/charts": ("/servers/{server}/charts?period=week",),
     "/nodes/{host}/charts": (
@@ -87,6 +88,7 @@ _NAMES: Mapping[str, str] = {
     "{cluster_id:uuid}": "{cluster}",
     "{server_group_id:uuid}": "{server_group}",
     "{subnet_id:uuid}": "{subnet}",
+    "{node_id:uuid}": "{node}",
     "{project_id}": "{project}",
     "{host}": "pve1",
 }
@@ -166,6 +168,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "group": group.id,
             "network": network.id,
             "cluster": cluster.id,
+            "node": next(connection.clustering.nodes(cluster_id=cluster.id)).id,
             "server_group": apart.id,
             "subnet": subnet.id,
             "project": str(connection.current_project_id),

@@ -66,12 +66,16 @@ def test_the_life_of_a_group(member: Browser, three_nodes: EmbeddedCloud) -> Non
     assert {one.rpartition("/")[2] for one in member.parsed.links if "/servers/" in one} == servers
     assert "shop ● ACTIVE 2 of 2 0 to 4 shop" in member.get("/groups").text
 
-    assert "The size is being changed." in post(member, f"{path}/scale", step="+1")
+    assert "The size is being changed." in post(member, f"{path}/scale", desired="3")
     wait(member, path, "3 of 3 servers work.")
-    post(member, f"{path}/scale", desired="1", min_size="1", max_size="-1")
+    text = post(member, f"{path}/scale", desired="1", min_size="1", max_size="-1")
+    assert "Shrink shop from 3 to 1? 2 servers are deleted with their disks" in text
+    assert "The size is being changed." in member.submit(f"{path}/scale").text
     text = wait(member, path, "1 of 1 servers work.").text
     assert "Limits 1 at least Why" in text
-    assert "Refused: " in post(member, f"{path}/scale", step="-1"), "it is at its minimum"
+    assert 'value="0"' not in member.page.text, "it is at its minimum"
+    for wrong in ({"desired": "0", "sure": "1"}, {"desired": "many"}, {"min_size": "-7"}):
+        assert "Refused: " in post(member, f"{path}/scale", **wrong)
 
     assert "disks are deleted, and can't be restored." in member.get(f"{path}/delete").text
     assert "The group is being deleted, with its servers." in member.submit(f"{path}/delete").text
@@ -104,6 +108,9 @@ def test_servers_are_replaced_and_rolled_back(member: Browser, three_nodes: Embe
     eventually(lambda: not before & {one.id for one in compute.servers()})
     assert {one.flavor["original_name"] for one in compute.servers()} == {"m1.tiny"}
     wait(member, path, "2 of 2 servers work.")
+    assert (
+        "servers of the former profile take their places" in member.get(f"{path}/roll-back").text
+    )
     text = member.submit(f"{path}/roll-back").text
     assert "The servers get the former profile again." in text
     eventually(lambda: {one.flavor["original_name"] for one in compute.servers()} == {"m1.nano"})
@@ -117,8 +124,10 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     wait(member, path, "1 of 1 servers work.")
     compute = three_nodes.connection().compute
     [server] = compute.servers()
-    [replace] = [one.action for one in member.parsed.forms if "/members/" in one.action]
-    text = member.submit(replace.removeprefix("/dashboard")).text
+    [link] = [one for one in member.parsed.links if "/members/" in one]
+    replace = link.removeprefix("/dashboard")
+    assert "Replace shop-1? Its server is deleted with its disks" in member.get(replace).text
+    text = member.submit(replace).text
     assert "The server is being replaced." in text
     eventually(lambda: server.id not in {one.id for one in compute.servers()})
     wait(member, path, "1 of 1 servers work.")
@@ -176,13 +185,15 @@ def test_who_may_what(member: Browser, reader: Browser, admin: Browser) -> None:
     assert reader.status == 200
     assert not [one for one in reader.parsed.forms if path in one.action]
     for one in ("/scale", "/recover", "/delete", "/replace"):
-        reader.post(f"{path}{one}", {"csrf": reader.csrf, "step": "+1"})
+        reader.post(f"{path}{one}", {"csrf": reader.csrf, "desired": "1"})
         assert reader.status == 403
     reader.get("/groups/create")
     assert reader.status == 403
     assert "No scaling groups." in admin.get("/groups").text
     assert "Refused: " in post(member, f"{path}/members/{NOBODY}/replace")
     post(member, f"{path}/explode")
+    assert member.status == 404
+    member.get(f"{path}/explode")
     assert member.status == 404
     member.get(f"/groups/{NOBODY}")
     assert member.status == 404

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,19 +33,15 @@ NAMED = {
     "{action}": "stop",
     "{change}": "enable",
     "{host}": "pve1",
-    "{image_id:uuid}": UUID,
     "{number:int}": "1",
     "{project_id}": UUID.replace("-", ""),
-    "{server_id:uuid}": UUID,
-    "{service_id:uuid}": UUID,
     "{steering}": "pause",
-    "{volume_id:uuid}": UUID,
 }
 
 
 def path_of(page: Page) -> str:
     """Return a path that the page is for."""
-    path = page.path
+    path = re.sub(r"\{[a-z_]+:uuid\}", UUID, page.path)
     for parameter, value in NAMED.items():
         path = path.replace(parameter, value)
     assert "{" not in path

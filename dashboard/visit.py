@@ -89,6 +89,12 @@ class Visit:
             self.note(said)
         return Redirect(path)
 
+    def begin(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
+        """Send what the cloud then works on, and go to a page that says so, or why it won't."""
+        if self.changed(send, *arguments) is not None:
+            self.note(said, "begun")
+        return Redirect(path)
+
     @property
     def limit(self) -> int:
         """Rows of a list: what is asked for, within bounds."""

@@ -46,7 +46,7 @@ def create(visit: Visit) -> Answer:
         made = _with_profile(visit, given["name"], _properties(given), asked)
     except ApiRefused as refused:
         return _form(visit, given, refused)
-    visit.note(f"The group {given['name']} is being created.")
+    visit.note(f"The group {given['name']} is being created.", "begun")
     return Redirect(f"{PATH}/{made['id']}")
 
 
@@ -144,7 +144,7 @@ def replace(visit: Visit) -> Answer:
         _with_profile(visit, group["name"], properties, {})
     except ApiRefused as refused:
         return _replace_form(visit, refused)
-    visit.note("The servers are being replaced.")
+    visit.note("The servers are being replaced.", "begun")
     return Redirect(page_of(visit))
 
 

@@ -155,7 +155,7 @@ def _action(visit: Visit) -> Action:
 
 def _act(visit: Visit, action: str, said: str, values: Mapping[str, Any]) -> Redirect:
     path = f"{cluster_path(visit)}/actions"
-    return visit.change(page_of(visit), said, visit.cloud.post, CLUSTERING, path, {action: values})
+    return visit.begin(page_of(visit), said, visit.cloud.post, CLUSTERING, path, {action: values})
 
 
 def ask_delete(visit: Visit) -> Answer:
@@ -172,7 +172,7 @@ def delete(visit: Visit) -> Answer:
     if visit.changed(visit.cloud.post, CLUSTERING, f"{cluster_path(visit)}/actions", body) is None:
         return Redirect(page_of(visit))
     servers = "its servers remain" if keep else "with its servers"
-    visit.note(f"The group is being deleted, {servers}.")
+    visit.note(f"The group is being deleted, {servers}.", "begun")
     return Redirect(PATH)
 
 
@@ -190,7 +190,7 @@ def recover_member(visit: Visit) -> Answer:
     """Have the server of a member replaced."""
     path = f"/nodes/{segment(visit.params['node_id'])}/actions"
     said = "The server is being replaced."
-    return visit.change(page_of(visit), said, visit.cloud.post, CLUSTERING, path, {"recover": {}})
+    return visit.begin(page_of(visit), said, visit.cloud.post, CLUSTERING, path, {"recover": {}})
 
 
 _GROUP = PATH + "/{cluster_id:uuid}"

@@ -132,7 +132,7 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     eventually(lambda: server.id not in {one.id for one in compute.servers()})
     wait(member, path, "1 of 1 servers work.")
     for one in ("recover", "check"):
-        assert "Done: " in post(member, f"{path}/{one}")
+        assert "Under way: " in post(member, f"{path}/{one}")
         wait(member, path, "1 of 1 servers work.")
     assert "its servers remain" in post(member, f"{path}/delete", keep="1")
     member.until("/groups", lambda page: "No scaling groups." in page.text)

@@ -8,16 +8,13 @@ from dashboard.pages import (
     audit,
     decisions,
     explain,
-    groups,
     images,
     keypairs,
     measurements,
     migrations,
-    networks,
     nodes,
     overview,
     quotas,
-    security_groups,
     server_groups,
     servers,
     services,
@@ -25,6 +22,8 @@ from dashboard.pages import (
     volumes,
     waiting,
 )
+from dashboard.pages.networks import listing, security_groups
+from dashboard.pages.scaling import groups
 from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
@@ -37,7 +36,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Server groups", server_groups.PAGES, within="Servers"),
     Section("Key pairs", keypairs.PAGES, within="Servers"),
     Section("Volumes", volumes.PAGES),
-    Section("Networks", networks.PAGES),
+    Section("Networks", listing.PAGES),
     Section("Security groups", security_groups.PAGES, within="Networks"),
     Section("Images", images.PAGES),
     Section("Quotas", quotas.PAGES),

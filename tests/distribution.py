@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 GROUPS: Mapping[str, str] = {
-    "tests/browser/test_daily.py": "dashboard",
     "tests/browser/test_pages.py": "dashboard",
+    "tests/browser/test_rules_and_networks.py": "dashboard",
     "tests/browser/test_stories.py": "dashboard",
     "tests/chaos/test_every_task_state.py": "stage",
     "tests/chaos/test_late_reports.py": "stage",

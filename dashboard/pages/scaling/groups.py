@@ -12,8 +12,8 @@ import falcon
 from dashboard.answer import Answer, Redirect, confirm, view
 from dashboard.cloud import CLUSTERING, Call, rows, segment
 from dashboard.page import Page
-from dashboard.pages import group_forms
-from dashboard.pages.group_forms import API, PATH, cluster_path, page_of
+from dashboard.pages.scaling import forms
+from dashboard.pages.scaling.forms import API, PATH, cluster_path, page_of
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -196,7 +196,7 @@ def recover_member(visit: Visit) -> Answer:
 _GROUP = PATH + "/{cluster_id:uuid}"
 PAGES = (
     Page(PATH, index, calls=2),
-    *group_forms.PAGES,
+    *forms.PAGES,
     Page(_GROUP, show, calls=3),
     Page(f"{_GROUP}/scale", scale, May.CHANGE, "POST", calls=2),
     Page(f"{_GROUP}/delete", ask_delete, May.CHANGE),

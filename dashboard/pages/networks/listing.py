@@ -11,8 +11,8 @@ from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
-from dashboard.pages import network
-from dashboard.pages.network import API, MOST, PATH, SUBNETS
+from dashboard.pages.networks import one as network
+from dashboard.pages.networks.one import API, MOST, PATH, SUBNETS
 from dashboard.rights import May
 from dashboard.visit import Visit
 

@@ -1,0 +1,1 @@
+"""Networks, their ports, and security groups."""

@@ -1,0 +1,1 @@
+"""Scaling groups: servers whose number is kept."""

@@ -17,16 +17,16 @@ from dashboard.rights import May
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-_GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled", "SUCCEEDED")
-_NOTICE = ("in-use", "WARNING", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
-_BAD = ("ERROR", "error", "failed", "FAILED", "refused", "killed", "down", "DOWN")
+_GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled")
+_NOTICE = ("in-use", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
+_BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(_GOOD, ("good", "●")),
     **dict.fromkeys(_NOTICE, ("notice", "◆")),
-    **dict.fromkeys(("completed", "confirmed", "finished", "moved"), ("good", "●")),
-    **dict.fromkeys(("waiting", "paused", "disabled", "damage"), ("notice", "◆")),
-    **dict.fromkeys(("blocked", "forced down", "leak"), ("bad", "✕")),
+    **dict.fromkeys(("completed", "confirmed", "finished", "moved", "SUCCEEDED"), ("good", "●")),
+    **dict.fromkeys(("waiting", "paused", "disabled", "damage", "WARNING"), ("notice", "◆")),
+    **dict.fromkeys(("blocked", "forced down", "leak", "FAILED"), ("bad", "✕")),
     **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
     **dict.fromkeys(_BAD, ("bad", "✕")),
 }

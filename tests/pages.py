@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,16 @@ def block(page: str, language: str, having: str) -> str:
         one.text for one in blocks(ROOT / page) if one.language == language and having in one.text
     ]
     return found
+
+
+def placed(text: str, places: Mapping[str, str]) -> str:
+    """Return what a page prints in other places; of two that fit the first one counts."""
+    return re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], text)
+
+
+def without(text: str, beginnings: Iterable[str]) -> str:
+    """Return the commands of a block but those that begin so."""
+    return "\n".join(one for one in text.splitlines() if not one.startswith(tuple(beginnings)))
 
 
 def inline_commands(page: Path) -> Iterator[str]:

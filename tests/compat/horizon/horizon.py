@@ -19,11 +19,10 @@ import requests
 from tests.fixtures import dashboards
 from tests.functional import backends
 from tests.functional.cloud import EmbeddedCloud, eventually
-from tests.pages import block
+from tests.pages import block, placed, without
 
 #: the program `python` of the environment that has Horizon
 PYTHON = Path(os.environ.get("MICRONOVA_TEST_HORIZON") or "/nonexistent")
-_NOT_RUN = dashboards.COMMANDS_NOT_RUN
 _START_SECONDS = 240
 #: what the tests read of Horizon's own troubles
 _LOGGING = """
@@ -81,17 +80,10 @@ def running_horizon(cloud: EmbeddedCloud, folder: Path) -> Iterator[str]:
             process.wait(30)
 
 
-def placed(text: str, places: Mapping[str, str]) -> str:
-    """Return what the page prints, in other places."""
-    for old, new in places.items():
-        text = text.replace(old, new)
-    return text
-
-
 def run_install(text: str, places: Mapping[str, str]) -> None:
     """Run the commands of a block but those that `tox` runs."""
-    lines = [one for one in text.splitlines() if not one.startswith(tuple(_NOT_RUN))]
-    subprocess.run(["bash", "-ec", placed("\n".join(lines), places)], check=True)
+    text = placed(without(text, dashboards.COMMANDS_NOT_RUN), places)
+    subprocess.run(["bash", "-ec", text], check=True)
 
 
 def _answers(url: str) -> bool:

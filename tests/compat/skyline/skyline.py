@@ -11,12 +11,12 @@ from pathlib import Path
 
 import requests
 
-from tests.compat.horizon.horizon import placed, run_install
+from tests.compat.horizon.horizon import run_install
 from tests.fixtures import dashboards
 from tests.fixtures.dashboards import Printed
 from tests.functional import backends, nginx
 from tests.functional.cloud import EmbeddedCloud, eventually
-from tests.pages import block
+from tests.pages import block, placed
 
 #: the program `python` of the environment that has Skyline
 PYTHON = Path(os.environ.get("MICRONOVA_TEST_SKYLINE") or "/nonexistent")

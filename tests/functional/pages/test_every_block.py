@@ -40,6 +40,7 @@ ELSEWHERE = frozenset(
         "docs/deploy.md",
         "docs/development/new-revision.md",
         "docs/existing-dashboards.md",
+        "docs/heat.md",
         "docs/install.md",
         "docs/kubernetes.md",
         "docs/regions.md",

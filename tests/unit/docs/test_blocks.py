@@ -201,8 +201,10 @@ FORMS: Mapping[str, Callable[[Program, Block], None]] = {
     "ini": is_configuration,
     "yaml": is_yaml,
     "python": is_python,
-    # tests/unit/docs/test_kubernetes.py, with the options of its programs
+    # tests/unit/docs/test_kubernetes.py, with the options of its programs; tests/compat/heat
     "conf": is_read_elsewhere,
+    # tests/compat/heat runs it, by an `openstack` that has more commands
+    "bash": is_read_elsewhere,
     # tests/functional/pages plays it, and compares what is printed
     "console": is_read_elsewhere,
     # what a program prints, and how its words are put together

@@ -50,6 +50,8 @@ OTHER_FILES = {
         "api/compute_v2.py",
     ): "openstackclient's",
     ("docs/development/new-filter.md", "scheduler/filters/crowded.py"): "the reader's",
+    ("docs/heat.md", "etc/heat/api.py"): "gunicorn's",
+    ("docs/heat.md", "etc/heat/cfn.py"): "gunicorn's",
     ("docs/existing-dashboards.md", "etc/horizon/local/local_settings.py"): "Horizon's",
 }
 """{(page, path): whose it is}"""

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.fixtures import dashboards, deployment_page, install_page, kubernetes
+from tests.fixtures import dashboards, deployment_page, heat_page, install_page, kubernetes
 from tests.pages import ROOT, Block, blocks
 
 Printed = tuple[str, str, str]
 
-RUN: frozenset[Printed] = deployment_page.RUN | dashboards.RUN | install_page.RUN | kubernetes.RUN
+RUN: frozenset[Printed] = frozenset().union(
+    *(page.RUN for page in (deployment_page, dashboards, heat_page, install_page, kubernetes))
+)
 """Blocks that tests use: page, language and a text of each."""
 
 NOT_RUN: Mapping[Printed, str] = {}

@@ -52,7 +52,7 @@ ACTED = frozenset(
     {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
     | {"attach_interface", "detach_interface", "plug", "drain", "shape", "resize_server"}
-    | {"create_group", "resize_group"}
+    | {"create_group", "resize_group", "change_group"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -114,7 +114,7 @@ OTHERS = frozenset(
     | {"change_addresses", "create_default_rules", "delete_default_rule"}
     # every run of a scaling group ends by its delete
     | {"create_profile", "change_profile", "delete_profile", "delete_group"}
-    | {"change_group", "tend_group", "steer_group", "add_members", "take_members_out"}
+    | {"tend_group", "steer_group", "add_members", "take_members_out"}
     | {"replace_members", "create_member", "change_member", "delete_member", "recover_member"}
     | {"create_policy", "change_policy", "delete_policy", "bind_policy", "unbind_policy"}
     | {"create_receiver", "change_receiver", "delete_receiver", "trigger_receiver"}

@@ -1,7 +1,8 @@
-"""The scenario of a scaling group: it is created, grows, loses a member to its user, and shrinks.
+"""The scenario of a scaling group: it is created, grows, has its members replaced by those of
+another profile, loses one to its user, and shrinks.
 
-Whatever strikes, it has as many servers as desired in the end, no index has two, and no server of
-it is left once it is deleted.
+Whatever strikes, it has as many servers as desired in the end, all of its profile, no index has
+two, and no server of it is left once it is deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from common import ids
 from common.errors import MicronovaError
 from common.resources.groups import GroupAction
 from common.resources.states import OPEN_STATES
-from conductor.rpc.groups import NewGroup, NewProfile, Resize
+from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
 from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
 from tests.chaos.cloud import FLAVOR
@@ -32,15 +33,20 @@ class ScalePlay(Play):
 
     def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
         super().__init__(stage, scenario, number, image)
-        self._profile = ""
+        self._profile, self._next_profile = "", ""
 
     def prepare(self) -> None:
-        """See ``Play``: there is a profile."""
+        """See ``Play``: there are profiles."""
+        self._profile = self._made(self.name)
+        self._next_profile = self._made(f"{self.name} next")
+
+    def _made(self, name: str) -> str:
         network = RequestedNetwork(ids.named("network", "vmbr0"))
         image = ids.named("image", self.image)
         request = CreateServers("", FLAVOR, image, networks=(network,))
-        new = NewProfile(self.name, {}, request)
-        self._profile = self.stage.client.create_profile(self.stage.context(), new)
+        return self.stage.client.create_profile(
+            self.stage.context(), NewProfile(name, {}, request)
+        )
 
     def act(self) -> None:
         """See ``Play``."""
@@ -49,6 +55,8 @@ class ScalePlay(Play):
         ask("create_group", lambda: client.create_group(self.stage.context(), new))
         self._rest()
         self._resize(MANY)
+        self._rest()
+        self._replace()
         self._rest()
         first = next((row for row in self.rows() if row.deleted_at is None), None)
         if first is not None:
@@ -64,6 +72,15 @@ class ScalePlay(Play):
         client = self.stage.client
         self.stage._ask(
             "resize_group", lambda: client.resize_group(self.stage.context(), group.id, asked)
+        )
+
+    def _replace(self) -> None:
+        group = self._group()
+        if group is None:
+            return
+        changes, client = GroupChanges(profile_id=self._next_profile), self.stage.client
+        self.stage._ask(
+            "change_group", lambda: client.change_group(self.stage.context(), group.id, changes)
         )
 
     def rows(self) -> list[Any]:
@@ -138,10 +155,13 @@ class ScalePlay(Play):
         """What is wrong while nothing is open; too many servers are wrong at any time."""
         group, alive = self._group(), self._alive()
         columns = schema.scaling_members.c
-        query = sa.select(columns.member_index).where(columns.group_id == group_id)
-        twice = [one for one, count in Counter(self.stage.rows(query)).items() if count > 1]
-        if twice:
+        query = sa.select(columns.member_index, columns.profile_id)
+        members = self.stage.rows(query.where(columns.group_id == group_id))
+        counts = Counter(one.member_index for one in members)
+        if twice := [one for one, count in counts.items() if count > 1]:
             return f"two members have the index {twice}"
+        if former := [one.member_index for one in members if one.profile_id != group.profile_id]:
+            return f"members {former} are of another profile ({group.status_reason})"
         states = [row.vm_state for row in alive]
         if states != ["active"] * group.desired:
             return f"{states} of {group.desired} ({group.status}: {group.status_reason})"

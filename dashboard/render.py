@@ -49,6 +49,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         chip=chip,
         duration=duration,
         label=label,
+        mib=mib,
         moment=moment,
         one_line=one_line,
         size=size,
@@ -77,6 +78,15 @@ def size(size_bytes: Any) -> str:
     if size_bytes is None:
         return ""
     return amounts.size(float(size_bytes))
+
+
+def mib(number: int) -> str:
+    """Return MiB of memory, as GiB where it is a whole number of them.
+
+    >>> mib(512), mib(4096)
+    ('512 MiB', '4 GiB')
+    """
+    return f"{number} MiB" if number % 1024 or not number else f"{number // 1024} GiB"
 
 
 def moment(text: Any) -> str:

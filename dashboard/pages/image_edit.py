@@ -9,6 +9,7 @@ from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IMAGE, segment
 from dashboard.errors import ApiRefused
+from dashboard.pages import lines
 from dashboard.visit import Visit, as_number
 
 #: what is no property of a user's
@@ -81,7 +82,7 @@ def edit(visit: Visit) -> Answer:
         **{name: str(image[name] or "") for name in ("name", "visibility", "disk_format")},
         **{name: str(image[name]) for name in _NUMBERS},
         "protected": "1" if image["protected"] else "",
-        "properties": _as_lines(image),
+        "properties": lines.as_lines(_editable(image)),
     }
     return _form(visit, given, image=image)
 
@@ -123,7 +124,7 @@ def _steps(image: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[dict
             steps.append({"op": "add", "path": _pointer(name), "value": value})
         elif (image[name] or type(value)()) != value:
             steps.append({"op": "replace", "path": _pointer(name), "value": value})
-    gone = [name for name, _ in _editable(image) if name not in wanted]
+    gone = [name for name in _editable(image) if name not in wanted]
     return [*steps, *({"op": "remove", "path": _pointer(name)} for name in gone)]
 
 
@@ -131,34 +132,20 @@ def _pointer(name: str) -> str:
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
-def _as_lines(image: Mapping[str, Any]) -> str:
-    return "\n".join(f"{name}={value}" for name, value in sorted(_editable(image)))
-
-
-def _editable(image: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _editable(image: Mapping[str, Any]) -> dict[str, str]:
     """Return the properties that a form can edit; other properties are left unchanged."""
-    return [
-        (name, value) for name, value in image.items() if name not in BASE and _fits(name, value)
-    ]
-
-
-def _fits(name: str, value: Any) -> bool:
-    try:
-        return _from_lines(f"{name}={value}") == {name: value}
-    except Invalid:
-        return False
+    return {
+        name: value
+        for name, value in image.items()
+        if name not in BASE and lines.fits(name, value)
+    }
 
 
 def _from_lines(text: str) -> dict[str, str]:
     """Return the properties of lines of NAME=VALUE. Raises Invalid."""
-    found = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, is_one, value = line.partition("=")
-        if not is_one or not name.strip():
-            raise Invalid(f"A property is written NAME=VALUE, not {line[:80]!r}.")
-        if name.strip() in BASE:
-            raise Invalid(f"{name.strip()} is no property: it has a field of its own, or none.")
-        found[name.strip()] = value.strip()
+    found = lines.pairs(text, "A property")
+    for name in BASE & found.keys():
+        raise Invalid(f"{name} is no property: it has a field of its own, or none.")
     return found
 
 

@@ -19,8 +19,8 @@ from common import clock, ids
 from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, IDENTITY, IMAGE, Call, following, segment
 from dashboard.page import Page
-from dashboard.pages import server_actions
-from dashboard.pages.server_actions import ACTIONS, Action
+from dashboard.pages.server import actions
+from dashboard.pages.server.actions import ACTIONS, Action
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -243,7 +243,7 @@ def _digest(servers: Iterable[Server]) -> str:
 def _row_actions(visit: Visit, server: Server) -> Iterator[Action]:
     """Yield what a row offers without asking first."""
     if visit.may(May.CHANGE):
-        allowed = {one.name for one in server_actions.buttons(visit, server)}
+        allowed = {one.name for one in actions.buttons(visit, server)}
         yield from (ACTIONS[name] for name in ("start", "reboot") if name in allowed)
 
 

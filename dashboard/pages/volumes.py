@@ -8,6 +8,7 @@ from typing import Any
 from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, VOLUME, Call, rows, segment
 from dashboard.page import Page
+from dashboard.pages.server.storage import plug
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -69,19 +70,7 @@ def delete(visit: Visit) -> Answer:
 
 def attach(visit: Visit) -> Answer:
     """Attach a volume to a server."""
-    server = segment(visit.field("server") or "-")
-    body = {"volumeAttachment": {"volumeId": visit.params["volume_id"]}}
-    path = f"/servers/{server}/os-volume_attachments"
-    said = "The volume is being attached."
-    return visit.change("/volumes", said, visit.cloud.post, COMPUTE, path, body)
-
-
-def detach(visit: Visit) -> Answer:
-    """Detach a volume from the server that the form names."""
-    server, volume = segment(visit.field("server") or "-"), visit.params["volume_id"]
-    path = f"/servers/{server}/os-volume_attachments/{segment(volume)}"
-    said = "The volume is being detached."
-    return visit.change("/volumes", said, visit.cloud.delete, COMPUTE, path)
+    return plug(visit, visit.field("server"), visit.params["volume_id"], "/volumes")
 
 
 def to_list(visit: Visit) -> Answer:
@@ -97,5 +86,4 @@ PAGES = (
     Page(f"{_VOLUME}/delete", ask_delete, May.CHANGE),
     Page(f"{_VOLUME}/delete", delete, May.CHANGE, "POST"),
     Page(f"{_VOLUME}/attach", attach, May.CHANGE, "POST"),
-    Page(f"{_VOLUME}/detach", detach, May.CHANGE, "POST"),
 )

@@ -43,3 +43,19 @@ if (menu) {
     menu.querySelector("summary").focus();
   });
 }
+
+// Only a script can copy: without this one there are no buttons for it.
+document.documentElement.classList.add("scripted");
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const text = button.dataset.copy ?? "";
+  // Without TLS browsers have no clipboard but that of a selection.
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    document.execCommand("copy");
+  }
+  button.textContent = "Copied";
+  setTimeout(() => (button.textContent = "Copy"), 1500);
+});

@@ -24,7 +24,10 @@ NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
 
 
 OFTEN = frozenset(
-    {"/", "/servers", "/servers/{failed}", "/images/{empty}", "/quotas", "/usage", "/login"}
+    {
+        *("/", "/servers", "/servers/{failed}", "/servers/{server}/storage"),
+        *("/images/{empty}", "/quotas", "/usage", "/login"),
+    }
 )
 """Looked at in every run; all others in the long tier."""
 
@@ -50,7 +53,9 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
     "/explain": ("/explain", "/explain?what={server}", "/explain?what={failed}"),
     "/servers": ("/servers", "/servers?name=nothing"),
     "/servers/{server_id:uuid}": ("/servers/{server}", "/servers/{failed}"),
-    "/servers/{server_id:uuid}/{action}": ("/servers/{server}/resize", "/servers/{server}/reset"),
+    "/servers/{server_id:uuid}/{action}": tuple(
+        f"/servers/{{server}}/{one}" for one in ("resize", "reset", "rebuild", "rescue", "image")
+    ),
     "/explain/decisions": ("/explain/decisions", "/explain/decisions?what={failed}"),
     "/explain/what-if": (
         "/explain/what-if",
@@ -81,6 +86,7 @@ _BOTH = (
 )
 _NAMES: Mapping[str, str] = {
     "{server_id:uuid}": "{server}",
+    "{port_id:uuid}": "{port}",
     "{volume_id:uuid}": "{volume}",
     "{image_id:uuid}": "{image}",
     "{group_id:uuid}": "{group}",
@@ -163,6 +169,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "server": servers[0].id,
             "failed": servers[1].id,
             "volume": volume.id,
+            "port": next(iter(connection.network.ports(device_id=servers[0].id))).id,
             "image": wanted["image_id"],
             "empty": empty.id,
             "group": group.id,

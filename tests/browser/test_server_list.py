@@ -74,7 +74,7 @@ def test_several_are_stopped_and_deleted(cleared: None, window: Window, people: 
     window.until_text("Stop: accepted for 2 servers.")
     window.until(lambda: window.find("#list").text.count("SHUTOFF") == 3)
     window.find("[aria-label='Start one']").click()
-    window.until_text("Start: accepted.")
+    window.until_text("The server is starting.")
     assert window.path == "/servers"
     window.until(lambda: window.find("#list").text.count("SHUTOFF") == 2)
     for name in ("one", "two"):

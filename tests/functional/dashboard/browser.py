@@ -76,6 +76,11 @@ class Parsed(HTMLParser):
         elif tag == "textarea" and self.forms:
             self._area = given["name"]
             self.forms[-1].fields[self._area] = ""
+        elif tag == "input" and self.forms and given.get("type") == "radio":
+            choices = self.forms[-1].choices.setdefault(given["name"], {})
+            choices[given["data-text"]] = given["value"]
+            if "checked" in given:
+                self.forms[-1].fields[given["name"]] = given["value"]
         elif tag == "input" and self.forms and "name" in given and given.get("type") != "checkbox":
             self.forms[-1].fields[given["name"]] = given.get("value", "")
         elif tag == "select":

@@ -271,7 +271,9 @@ def test_a_manager_sees_the_migrations_of_the_project(
     compute.wait_for_server(server, wait=60)
     path = f"/servers/{server.id}"
     manager.get(path)
-    assert "Live migrate: accepted." in manager.submit(f"{path}/live-migrate").text
+    assert (
+        "The server is being moved while it runs." in manager.submit(f"{path}/live-migrate").text
+    )
     manager.until("/migrations", lambda page: "● completed" in page.text)
     assert manager.calls == 1
     assert f"/dashboard{path}" in manager.parsed.links

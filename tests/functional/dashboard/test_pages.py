@@ -40,7 +40,7 @@ def create(browser: Browser, called: str, flavor: str = "m1.nano", **fields: str
     """Create a server by the form; the page that follows."""
     browser.get("/servers/create")
     choices = browser.form("/servers/create").choices
-    [sized] = [one for one in choices["flavor"] if one.startswith(f"{flavor}:")]
+    [sized] = [one for one in choices["flavor"] if one.partition(":")[0] == flavor]
     chosen = {
         "name": called,
         "image": choices["image"]["cirros"],
@@ -90,7 +90,7 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     text = create(member, "web-1").text
     path = member.path
     assert re.fullmatch(r"/servers/[0-9a-f-]{36}", path)
-    assert "Done: web-1 is being created." in text
+    assert "web-1 is being created." in text
     assert "web-1" in text
 
     text = wait_for(member, path, "ACTIVE").text
@@ -123,8 +123,9 @@ def look_as_reader(reader: Browser, path: str) -> None:
         "/dashboard/theme",
         "/dashboard/logout",
     }
-    below = {one for one in found.links if one.startswith(f"/dashboard{path}")}
-    assert below <= {f"/dashboard{path}/charts"}
+    below = {one for one in found.links if one.startswith(f"/dashboard{path}/")}
+    shown = {"charts", "network", "storage", "history", "metadata"}
+    assert below == {f"/dashboard{path}/{one}" for one in shown}
 
 
 def list_and_refresh(member: Browser, uuid: str) -> None:
@@ -161,17 +162,20 @@ def look_at_the_usage(member: Browser, reader: Browser) -> None:
 def stop_and_start(member: Browser, path: str) -> None:
     member.get(path)
     assert not member.has_form(f"{path}/start")
-    assert "Stop: accepted." in member.submit(f"{path}/stop").text
+    member.get(f"{path}/stop")
+    assert "Stop web-1?" in member.parsed.text
+    assert "what isn't saved is lost" in member.parsed.text
+    assert "Under way: The server is stopping." in member.submit(f"{path}/stop").text
     assert member.path == path
     wait_for(member, path, "SHUTOFF")
-    assert not member.has_form(f"{path}/stop")
+    assert f"/dashboard{path}/stop" not in member.get(path).links
     member.submit(f"{path}/start")
     wait_for(member, path, "ACTIVE")
 
 
 def open_console(member: Browser, path: str) -> None:
     found = member.submit(f"{path}/console")
-    assert (member.status, member.calls) == (200, 2)
+    assert (member.status, member.calls) == (200, 3)
     [frame] = found.frames
     parts = urlsplit(frame)
     origin = f"{parts.scheme}://{parts.netloc}"
@@ -202,7 +206,8 @@ def test_the_forms_of_actions(cleared: None, member: Browser) -> None:
         assert offered in choices
     member.get(f"{path}/resize")
     flavor = member.form(f"{path}/resize").choices["flavorRef"]
-    assert "Resize: accepted." in member.submit(f"{path}/resize", flavorRef=flavor["m1.tiny"]).text
+    text = member.submit(f"{path}/resize", flavorRef=flavor["m1.tiny"]).text
+    assert "Under way: The server is being resized." in text
     wait_for(member, path, "VERIFY_RESIZE")
     member.submit(f"{path}/confirm-resize")
     assert "m1.tiny" in wait_for(member, path, "ACTIVE").text
@@ -225,9 +230,10 @@ def test_a_volume_from_create_to_delete(cleared: None, member: Browser) -> None:
     volume = attach.removeprefix("/dashboard").removesuffix("/attach")
     assert "is being attached" in member.submit(f"{volume}/attach", server=server).text
     member.until("/volumes", lambda page: "in-use" in page.text)
-    assert volume.rpartition("/")[2] in member.get(path).text
-    member.get("/volumes")
-    assert "is being detached" in member.submit(f"{volume}/detach").text
+    assert "data" in member.get(f"{path}/storage").text
+    detach = f"{path}/volumes/{volume.rpartition('/')[2]}/detach"
+    assert "Detach data from web-3?" in member.get(detach).text
+    assert "is being detached" in member.submit(detach).text
     member.until("/volumes", lambda page: "available" in page.text)
     member.get(f"{volume}/delete")
     assert "The volume is being deleted." in member.submit(f"{volume}/delete").text

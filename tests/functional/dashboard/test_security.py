@@ -34,6 +34,7 @@ NAMED = {
     "{change}": "enable",
     "{host}": "pve1",
     "{number:int}": "1",
+    "{port_id:uuid}": UUID,
     "{project_id}": UUID.replace("-", ""),
     "{steering}": "pause",
 }

@@ -1,0 +1,1 @@
+"""One server: its tabs, and what is done to it."""

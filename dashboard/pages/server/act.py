@@ -1,0 +1,136 @@
+"""Actions on a server: the page that asks, the request, and the deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import falcon
+
+from dashboard.answer import Answer, Redirect, view
+from dashboard.cloud import COMPUTE, IMAGE, VOLUME, Call, rows, segment
+from dashboard.page import Page
+from dashboard.pages import flavors
+from dashboard.pages.server.actions import ACTIONS, DELETE, Action
+from dashboard.rights import May
+from dashboard.visit import Visit
+
+_IMAGES = Call(IMAGE, "/v2/images", {"limit": 1000, "status": "active", "sort": "created_at:desc"})
+#: what a form's field offers
+_CHOICES: Mapping[str, Call] = {
+    "flavorRef": flavors.EVERY,
+    "imageRef": _IMAGES,
+    "rescue_image_ref": _IMAGES,
+}
+_ROWS: Mapping[str, str] = {
+    "flavorRef": "flavors",
+    "imageRef": "images",
+    "rescue_image_ref": "images",
+}
+
+
+def ask(visit: Visit) -> Answer:
+    """Show the form of an action: what it stops, what is lost, and what it asks for."""
+    action = _action(visit.params["action"])
+    path = _path(visit)
+    offered = [field for field in action.fields if field in _CHOICES]
+    found, *answers = visit.cloud.together(
+        Call(COMPUTE, path), *(_CHOICES[field] for field in offered)
+    )
+    server = found["server"]
+    choices = {field: answer[_ROWS[field]] for field, answer in zip(offered, answers, strict=True)}
+    own = str((server.get("image") or {}).get("id", ""))
+    return view(
+        "server/action.html",
+        server=server,
+        action=action,
+        choices=choices,
+        chosen=visit.query.get("image") or own,
+        own=own,
+        cards=list(_sizes(server, choices.get("flavorRef", ()))),
+        back=visit.query.get("back", ""),
+    )
+
+
+def act(visit: Visit) -> Answer:
+    """Ask the API for an action; the next page says what is under way."""
+    action, path = _action(visit.params["action"]), _path(visit)
+    value: Any = action.value
+    if action.fields:
+        given = {field: visit.field(field) for field in action.fields}
+        value = {**(value or {}), **given}
+    send = visit.change if action.is_done else visit.begin
+    body = {action.key: value}
+    return send(
+        _back(visit, path), action.sentence, visit.cloud.post, COMPUTE, f"{path}/action", body
+    )
+
+
+def ask_delete(visit: Visit) -> Answer:
+    """Show what is lost with a server, and what becomes of its volumes."""
+    path = _path(visit)
+    server, attached, volumes = visit.cloud.together(
+        Call(COMPUTE, path),
+        Call(COMPUTE, f"{path}/os-volume_attachments", optional=True),
+        Call(VOLUME, "/volumes/detail", {"limit": 1000}, optional=True),
+    )
+    names = {one["id"]: one["name"] or one["id"] for one in rows(volumes, "volumes")}
+    return view(
+        "server/delete.html",
+        server=server["server"],
+        action=DELETE,
+        volumes=[
+            (names.get(one["volumeId"], one["volumeId"]), one.get("delete_on_termination"))
+            for one in rows(attached, "volumeAttachments")
+        ],
+        back=visit.query.get("back", ""),
+    )
+
+
+def delete(visit: Visit) -> Answer:
+    """Delete a server, after the page that asks."""
+    path = _path(visit)
+    if visit.changed(visit.cloud.delete, COMPUTE, path) is None:
+        return Redirect(path)
+    visit.note("The server is being deleted.", "begun")
+    return Redirect("/servers")
+
+
+def _sizes(
+    server: Mapping[str, Any], offered: Iterable[Mapping[str, Any]]
+) -> Iterable[flavors.Card]:
+    """Yield the sizes, the current one marked, and those with a smaller disk greyed."""
+    now = server["flavor"]
+    has_disk = bool(server.get("image"))
+    for one in flavors.by_size(offered):
+        if one["name"] == now["original_name"]:
+            yield flavors.Card(one, "current", "current")
+        elif has_disk and one["disk"] < now["disk"]:
+            yield flavors.Card(one, "disks don't shrink")
+        else:
+            yield flavors.Card(one)
+
+
+def _back(visit: Visit, path: str) -> str:
+    """Return the page that an action was asked for on."""
+    below = {"list": "/servers", "storage": f"{path}/storage"}
+    return below.get(visit.field("back"), path)
+
+
+def _path(visit: Visit) -> str:
+    return f"/servers/{segment(visit.params['server_id'])}"
+
+
+def _action(name: str) -> Action:
+    if name not in ACTIONS:
+        raise falcon.HTTPNotFound
+    return ACTIONS[name]
+
+
+_SERVER = "/servers/{server_id:uuid}"
+PAGES = (
+    Page(f"{_SERVER}/delete", ask_delete, May.CHANGE, calls=3),
+    Page(f"{_SERVER}/delete", delete, May.CHANGE, "POST"),
+    Page(_SERVER + "/{action}", ask, May.CHANGE, calls=2),
+    Page(_SERVER + "/{action}", act, May.CHANGE, "POST"),
+)

@@ -25,7 +25,7 @@ class Card:
 
 def by_size(flavors: Iterable[Flavor]) -> list[Flavor]:
     """Return flavors, the smallest first."""
-    return sorted(flavors, key=lambda one: (one["ram"], one["vcpus"], one["disk"], one["name"]))
+    return sorted(flavors, key=lambda one: (one["vcpus"], one["ram"], one["disk"], one["name"]))
 
 
 def too_small(flavor: Flavor, image: Mapping[str, Any] | None, *, has_disk: bool = True) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dashboard.page import Page
-from dashboard.pages import server_create, server_list
+from dashboard.pages import server_list
+from dashboard.pages.create import form
 from dashboard.pages.server import act, console, history, log, metadata, network, overview, storage
 from dashboard.rights import May
 
 _SERVER = "/servers/{server_id:uuid}"
 PAGES = (
     *server_list.PAGES,
-    Page("/servers/create", server_create.form, May.CHANGE, calls=6),
-    Page("/servers/create", server_create.create, May.CHANGE, "POST", calls=7),
+    *form.PAGES,
     Page(_SERVER, overview.show, calls=3),
     *network.PAGES,
     *storage.PAGES,

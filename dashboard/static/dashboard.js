@@ -53,9 +53,20 @@ document.addEventListener("click", async (event) => {
   // Without TLS browsers have no clipboard but that of a selection.
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
-    getSelection().selectAllChildren(button.previousElementSibling);
+    const area = document.createElement("textarea");
+    area.value = text;
+    button.after(area);
+    area.select();
     document.execCommand("copy");
+    area.remove();
   }
   button.textContent = "Copied";
   setTimeout(() => (button.textContent = "Copy"), 1500);
+});
+
+// A text file can be read into a field, which is what is sent.
+document.addEventListener("change", async (event) => {
+  const { into } = event.target.dataset ?? {};
+  const file = into && event.target.files[0];
+  if (file) document.getElementById(into).value = await file.text();
 });

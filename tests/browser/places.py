@@ -52,6 +52,7 @@ class Place:
 _SEVERAL: Mapping[str, tuple[str, ...]] = {
     "/explain": ("/explain", "/explain?what={server}", "/explain?what={failed}"),
     "/servers": ("/servers", "/servers?name=nothing"),
+    "/servers/create": ("/servers/create", "/servers/create?volume={volume}"),
     "/servers/{server_id:uuid}": ("/servers/{server}", "/servers/{failed}"),
     "/servers/{server_id:uuid}/{action}": tuple(
         f"/servers/{{server}}/{one}" for one in ("resize", "reset", "rebuild", "rescue", "image")

@@ -1,0 +1,1 @@
+"""The form for a new server: what it offers, what it asks for, and the same elsewhere."""

@@ -1,0 +1,126 @@
+"""The request for a new server, what is left of the quotas, and the same as others write it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from common.errors import Invalid
+from dashboard.pages import flavors, lines
+from dashboard.pages.create import quota, request, spelled
+
+EMPTY: dict[str, Any] = dict.fromkeys(request.ONE, "") | {name: [] for name in request.SEVERAL}
+GIVEN = EMPTY | {"name": "web", "flavor": "f", "image": "i", "source": "image", "count": "1"}
+
+
+def test_the_least_that_is_asked_for() -> None:
+    assert request.body(GIVEN) == {
+        "server": {"name": "web", "flavorRef": "f", "networks": "auto", "imageRef": "i"}
+    }
+
+
+def test_networks_are_asked_for_once() -> None:
+    asked = request.body(GIVEN | {"network": "a", "more": ["b", "a"]})
+    assert asked["server"]["networks"] == [{"uuid": "a"}, {"uuid": "b"}]
+    asked = request.body(GIVEN | {"network": "none", "more": ["b"]})
+    assert asked["server"]["networks"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"data": "5"}, [("image", "local"), ("blank", "volume")]),
+        ({"source": "new", "boot_size": "9"}, [("image", "volume")]),
+        ({"source": "volume", "boot_volume": "v"}, [("volume", "volume")]),
+        ({"volumes": ["v"]}, [("image", "local"), ("volume", "volume")]),
+    ],
+)
+def test_disks(fields: dict[str, Any], expected: list[tuple[str, str]]) -> None:
+    asked = request.body(GIVEN | fields)["server"]
+    devices = asked["block_device_mapping_v2"]
+    assert [(one["source_type"], one["destination_type"]) for one in devices] == expected
+    assert [one["boot_index"] for one in devices] == [0, *[-1] * (len(devices) - 1)]
+    assert ("imageRef" in asked) == (fields.get("source", "image") == "image")
+
+
+def test_metadata_that_are_no_items_are_refused() -> None:
+    with pytest.raises(Invalid):
+        request.body(GIVEN | {"metadata": "x"})
+
+
+@pytest.mark.parametrize(("text", "number"), [("3", 3), ("x", 1), ("-1", 1), ("", 1)])
+def test_the_number_of_servers_for_quotas(text: str, number: int) -> None:
+    assert request.count(GIVEN | {"count": text}) == number
+
+
+def test_what_is_left_of_the_quotas() -> None:
+    flavor = {"vcpus": 2, "ram": 1024, "disk": 1}
+    limits = {
+        "maxTotalCores": 8,
+        "totalCoresUsed": 5,
+        "maxTotalRAMSize": -1,
+        "maxTotalVolumeGigabytes": 100,
+        "totalGigabytesUsed": 10,
+    }
+    found = {one.title: (one.now, one.after) for one in quota.left(limits, flavor, 1, [5])}
+    assert found == {"VCPUs": (3, 1), "Volumes' size": (90, 85)}
+    assert quota.refusal(limits, flavor, 1, []) == ""
+    assert quota.refusal(limits, flavor, 2, []) == "quota: 3 VCPUs left"
+    assert quota.refusal(limits, flavor, 1, [91]) == "quota: 90 GiB left"
+
+
+def test_what_an_image_needs() -> None:
+    image = {"min_disk": 0, "min_ram": 512, "size": 10, "virtual_size": (2 << 30) + 1}
+    small = {"ram": 256, "disk": 8}
+    assert flavors.too_small(small, image) == "the image needs 512 MiB"
+    assert flavors.too_small({"ram": 512, "disk": 2}, image) == "the image needs 3 GiB"
+    assert flavors.too_small({"ram": 512, "disk": 2}, image, has_disk=False) == ""
+    assert flavors.too_small({"ram": 512, "disk": 0}, image) == ""
+    assert flavors.too_small(small, None) == ""
+
+
+def test_a_command_is_read_by_a_shell_as_it_is_meant() -> None:
+    body = request.body(
+        GIVEN
+        | {
+            "name": "o'dd $(x)",
+            "metadata": "note=a b",
+            "server_group": "g",
+            "source": "new",
+            "boot_size": "4",
+            "user_data": "x",
+            "groups": ["a group"],
+        }
+    )
+    words = shlex.split(spelled.command(body, "small").replace("\\\n", " "))
+    assert words[:3] == ["openstack", "server", "create"]
+    assert words[-1] == "o'dd $(x)"
+    for option, value in (
+        ("--property", "note=a b"),
+        ("--hint", "group=g"),
+        ("--flavor", "small"),
+        ("--security-group", "a group"),
+        ("--user-data", "user-data"),
+    ):
+        assert words[words.index(option) + 1] == value
+    device = words[words.index("--block-device") + 1]
+    assert "delete_on_termination=false" in device
+    assert "volume_size=4" in device
+
+
+def test_terraform_quotes_what_it_would_read_otherwise() -> None:
+    body = request.body(GIVEN | {"name": '9"${x}', "count": "2", "metadata": "a.b=%{c}"})
+    text = spelled.terraform(body, "small")
+    assert text.startswith('resource "openstack_compute_instance_v2" "_9___x_" {')
+    assert 'name = "9\\"$${x}-${count.index + 1}"' in text
+    assert '"a.b" = "%%{c}"' in text
+    assert "count = 2" in text
+
+
+def test_lines_show_only_what_they_give_back() -> None:
+    items = {"a": "1", "b": "two\nlines", "c=": "x", " d": "x"}
+    assert lines.as_lines(items) == "a=1"
+    assert lines.pairs("a = b=c\n\n", "An item") == {"a": "b=c"}
+    assert lines.words(" a,b\n a,, ") == ["a", "b"]

@@ -19,8 +19,8 @@ from tests.functional.dashboard.browser import Browser
 FOREIGN = 150_778
 """The VMID of a VM that isn't ours."""
 
-NOT_PAGES = frozenset({"/servers/rows", "/volumes/{volume_id:uuid}"})
-"""Parts of a page, and paths that lead to another page."""
+NOT_PAGES = frozenset({"/servers/rows"})
+"""Parts of a page."""
 
 
 OFTEN = frozenset(
@@ -57,6 +57,13 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
     "/servers/{server_id:uuid}/{action}": tuple(
         f"/servers/{{server}}/{one}" for one in ("resize", "reset", "rebuild", "rescue", "image")
     ),
+    "/volumes/{volume_id:uuid}/{action}": tuple(
+        f"/volumes/{{volume}}/{one}" for one in ("extend", "retype", "upload", "edit")
+    ),
+    "/volumes/snapshots/{copy_id:uuid}/revert": ("/volumes/snapshots/{snapshot}/revert",),
+    "/volumes/snapshots/{copy_id:uuid}/delete": ("/volumes/snapshots/{snapshot}/delete",),
+    "/volumes/backups/{copy_id:uuid}/restore": ("/volumes/backups/{backup}/restore",),
+    "/volumes/backups/{copy_id:uuid}/delete": ("/volumes/backups/{backup}/delete",),
     "/explain/decisions": ("/explain/decisions", "/explain/decisions?what={failed}"),
     "/explain/what-if": (
         "/explain/what-if",
@@ -157,6 +164,11 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     age(cloud, servers[0].id)
     eventually(lambda: compute.get_server(servers[1]).status == "ERROR")
     eventually(lambda: connection.block_storage.get_volume(volume).status == "available")
+    copy = {"volume_id": volume.id, "name": "before"}
+    snapshot = connection.block_storage.create_snapshot(**copy)
+    eventually(lambda: connection.block_storage.get_snapshot(snapshot).status == "available")
+    backup = connection.block_storage.create_backup(**copy)
+    eventually(lambda: connection.block_storage.get_backup(backup).status == "available")
     hosts = {one.host: one.id for one in admin.compute.services(binary="nova-compute")}
     bulk = _drain(operator, "pve3")
     pve = Proxmox(cloud)
@@ -170,6 +182,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "server": servers[0].id,
             "failed": servers[1].id,
             "volume": volume.id,
+            "snapshot": snapshot.id,
+            "backup": backup.id,
             "port": next(iter(connection.network.ports(device_id=servers[0].id))).id,
             "image": wanted["image_id"],
             "empty": empty.id,

@@ -335,8 +335,8 @@ def guest(three_nodes: EmbeddedCloud) -> Browser:
 
 def test_a_form_of_an_ended_session_is_not_sent(window: Window, guest: Browser) -> None:
     window.take(guest)
-    window.open("/volumes")
-    window.find("main input[name='size']").send_keys("1")
+    window.open("/volumes/create")
+    window.find("main input[name='name']").send_keys("late")
     kept(window.cloud).end(guest.name)
     window.find("main form button.primary").click()
     window.until(lambda: window.path == "/login")

@@ -64,6 +64,12 @@ def clear(cloud: EmbeddedCloud) -> None:
     for server in admin.compute.servers(all_projects=True):
         admin.compute.delete_server(server)
     eventually(lambda: not list(admin.compute.servers(all_projects=True)))
+    volumes = admin.block_storage
+    for backup in volumes.backups(all_projects=True):
+        volumes.delete_backup(backup)
+    for snapshot in volumes.snapshots(all_projects=True):
+        volumes.delete_snapshot(snapshot)
+    eventually(lambda: not list(volumes.snapshots(all_projects=True)))
     for volume in admin.block_storage.volumes(all_projects=True):
         admin.block_storage.delete_volume(volume)
     eventually(lambda: not list(admin.block_storage.volumes(all_projects=True)))

@@ -18,7 +18,7 @@ from dashboard.rights import May
 TEMPLATES = Path(__file__).parent / "templates"
 
 _GOOD = ("ACTIVE", "active", "up", "available", "done", "UP", "enabled")
-_NOTICE = ("in-use", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated")
+_NOTICE = ("in-use", "VERIFY_RESIZE", "RESCUE", "queued", "deactivated", "awaiting-transfer")
 _BAD = ("ERROR", "error", "failed", "refused", "killed", "down", "DOWN")
 #: status of a resource → (kind of chip, sign); colour alone says nothing
 _CHIPS: Mapping[str, tuple[str, str]] = {

@@ -35,7 +35,8 @@ def test_a_servers_page_shows_its_charts(cleared: None, window: Window, people: 
     window.find("#charts summary").click()
     assert "Use of all its processors together" in window.text
     # an action's refresh of the page leaves the chosen period
-    window.find("form[action$='/stop'] button").click()
+    window.find(f"a[href$='{server.id}/stop']").click()
+    window.find("main form button.danger").click()
     window.until_text("SHUTOFF")
     window.until(lambda: not window.has("#live[hx-get]"))
     window.until(lambda: window.run(_CHARTS) == 5)

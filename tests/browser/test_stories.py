@@ -40,6 +40,11 @@ def fault(cloud: EmbeddedCloud, **what: Any) -> Iterator[None]:
         cloud.control("DELETE", "faults")
 
 
+def settled(window: Window) -> None:
+    """Wait until the form for a server has its preview."""
+    window.until(lambda: not window.has(".htmx-request"))
+
+
 def fill_in(window: Window, name: str, flavor: str = "m1.nano") -> None:
     """Fill in the form for a new server, and send it."""
     # a newer preview replaces the one under way, which htmx logs
@@ -47,9 +52,9 @@ def fill_in(window: Window, name: str, flavor: str = "m1.nano") -> None:
     window.open("/servers/create")
     window.find("#name").send_keys(name)
     Select(window.find("#image")).select_by_visible_text("cirros")
-    window.until(lambda: not window.has(".htmx-request"))
+    settled(window)
     window.find(f"#flavors [data-text='{flavor}']").click()
-    window.until(lambda: not window.has(".htmx-request"))
+    settled(window)
     window.find("main form button.primary").click()
     window.until(lambda: window.has("#live"))
 

@@ -70,13 +70,16 @@ class Framed:
 
 
 def framed(visit: Visit, *calls: Call) -> Framed:
-    """Return a server, and the answers to what a tab asks besides."""
+    """Return a server, and the answers to what a tab asks besides.
+
+    The server is read last: it is then never older than the operations, whose end ends the
+    refreshes.
+    """
     uuid = segment(visit.params["server_id"])
-    found, story, *answers = visit.cloud.together(
-        Call(COMPUTE, f"/servers/{uuid}"),
-        Call(COMPUTE, f"/explanations/{uuid}", optional=True),
-        *calls,
+    *answers, story = visit.cloud.together(
+        *calls, Call(COMPUTE, f"/explanations/{uuid}", optional=True)
     )
+    found = visit.cloud.get(COMPUTE, f"/servers/{uuid}")
     return Framed(visit, found["server"], story["explanation"] if story else {}, answers)
 
 

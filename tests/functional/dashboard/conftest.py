@@ -10,6 +10,8 @@ import pytest
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser
 
+_AT_REST = ("available", "error")
+
 LogIn: TypeAlias = Callable[[str], Browser]
 
 
@@ -70,9 +72,11 @@ def clear(cloud: EmbeddedCloud) -> None:
     for snapshot in volumes.snapshots(all_projects=True):
         volumes.delete_snapshot(snapshot)
     eventually(lambda: not list(volumes.snapshots(all_projects=True)))
-    for volume in admin.block_storage.volumes(all_projects=True):
-        admin.block_storage.delete_volume(volume)
-    eventually(lambda: not list(admin.block_storage.volumes(all_projects=True)))
+    # some are deleted with their servers
+    eventually(lambda: all(one.status in _AT_REST for one in volumes.volumes(all_projects=True)))
+    for volume in volumes.volumes(all_projects=True):
+        volumes.delete_volume(volume)
+    eventually(lambda: not list(volumes.volumes(all_projects=True)))
     for image in admin.image.images(visibility="all"):
         if image.owner:
             admin.image.update_image(image, is_protected=False)

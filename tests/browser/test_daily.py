@@ -1,0 +1,169 @@
+"""What people do daily with a server, in a real browser: light, dark, and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("selenium")
+
+from selenium.webdriver.support.select import Select
+
+from tests.browser.accessibility import violations
+from tests.browser.chromium import PHONE, Window, as_json
+from tests.browser.test_stories import FOLLOWED, MARK, a_server, settled
+from tests.functional.cloud import EmbeddedCloud, eventually
+from tests.functional.dashboard.conftest import LogIn
+
+LOOKS = [
+    "light",
+    pytest.param("dark", marks=pytest.mark.long),
+    pytest.param("phone", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture(params=LOOKS)
+def day(window: Window, people: LogIn, request: pytest.FixtureRequest) -> Window:
+    """A member's window: with light or dark colours, or as wide as a phone."""
+    window.take(people("member"))
+    window.scheme("dark" if request.param == "dark" else "light")
+    if request.param == "phone":
+        window.resize(PHONE)
+    return window
+
+
+@pytest.fixture
+def no_keys(three_nodes: EmbeddedCloud) -> Iterator[None]:
+    """Delete the key pairs that a test makes."""
+    yield
+    compute = three_nodes.connection().compute
+    for one in compute.keypairs():
+        compute.delete_keypair(one)
+
+
+def looks_right(window: Window) -> None:
+    """Check that the page is accessible, and not wider than its window."""
+    found = violations(window)
+    assert found == [], as_json(found)
+    assert window.overflow() <= 0
+
+
+def press(window: Window, text: str) -> None:
+    """Press a button or follow a link of the page by what is written on it."""
+    script = (
+        "return [...document.querySelectorAll('main button, main a, main summary')]"
+        ".find((one) => one.textContent.trim() === arguments[0] && one.checkVisibility())"
+    )
+    window.until(lambda: window.run(script, text)).click()
+
+
+def test_create_with_a_volume_and_a_new_key(cleared: None, no_keys: None, day: Window) -> None:
+    day.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
+    day.open("/servers")
+    press(day, "Create server")
+    day.find("#name").send_keys("furnished")
+    Select(day.find("#image")).select_by_visible_text("cirros")
+    settled(day)
+    day.find("input[name='source'][value='new']").click()
+    settled(day)
+    size = day.find("#boot_size")
+    size.clear()
+    size.send_keys("2")
+    day.find("#flavors [data-text='m1.nano']").click()
+    settled(day)
+    assert day.find("#flavors [data-text='m1.nano']").is_selected()
+    press(day, "Data volumes")
+    day.find("#data").send_keys("1")
+    day.find("input[name='key_how'][value='make']").click()
+    day.find("#key_name").send_keys("fresh")
+    settled(day)
+    day.find("#name").click()
+    settled(day)
+    day.until_text("What is left of the quota", "As Terraform")
+    looks_right(day)
+    press(day, "Create")
+    day.until_text("furnished is being created", "PRIVATE KEY")
+    looks_right(day)
+    press(day, "To the server")
+    day.until_text("ACTIVE", "fresh")
+    press(day, "Storage")
+    day.until(lambda: day.text.count("/dev/") == 2)
+    assert "Root disk" not in day.text
+    looks_right(day)
+
+
+def test_resize(cleared: None, day: Window) -> None:
+    server = a_server(day.cloud, "growing")
+    day.open(f"/servers/{server.id}")
+    press(day, "More")
+    looks_right(day)
+    press(day, "Resize")
+    day.until_text("Resize growing?", "what isn't saved is lost", "current")
+    assert not day.find("[data-text='m1.nano']").is_enabled()
+    looks_right(day)
+    day.find("[data-text='m1.tiny']").click()
+    press(day, "Resize")
+    day.until_text("Under way: The server is being resized.")
+    day.run(MARK)
+    day.until_text("VERIFY_RESIZE")
+    press(day, "Confirm resize")
+    day.until_text("ACTIVE", "m1.tiny")
+    looks_right(day)
+
+
+def test_snapshot_and_restore(cleared: None, day: Window) -> None:
+    server = a_server(day.cloud, "pictured")
+    day.open(f"/servers/{server.id}")
+    press(day, "Storage")
+    day.find("#name").send_keys("before")
+    press(day, "Make a snapshot")
+    day.until_text("Under way: The snapshot is being made.")
+    day.run(MARK)
+    day.until(lambda: day.has("a[href*='/rebuild?image=']"))
+    assert day.run(FOLLOWED)
+    looks_right(day)
+    press(day, "Restore")
+    day.until_text("Rebuild pictured?", "all data on the old one is lost")
+    assert Select(day.find("#imageRef")).first_selected_option.text == "before"
+    looks_right(day)
+    press(day, "Rebuild")
+    day.until_text("Under way: The server is being rebuilt.")
+    day.until(lambda: not day.has("#live[hx-get]"))
+    assert "ACTIVE" in day.text
+    assert day.find("dl a[href*='/images/']").text == "before"
+
+
+def test_attach(cleared: None, day: Window) -> None:
+    server = a_server(day.cloud, "holding")
+    volumes = day.cloud.connection().block_storage
+    volume = volumes.create_volume(name="data", size=1)
+    eventually(lambda: volumes.get_volume(volume).status == "available")
+    day.open(f"/servers/{server.id}/storage")
+    Select(day.find("#volume")).select_by_visible_text("data (1 GiB)")
+    press(day, "Attach")
+    day.until_text("Under way: The volume is being attached.")
+    day.run(MARK)
+    day.until_text("/dev/", "No volume is free.")
+    day.until(lambda: not day.has("#live[hx-get]"))
+    assert day.run(FOLLOWED)
+    looks_right(day)
+    press(day, "Detach")
+    day.until_text("Detach data from holding?", "Unmount it in the guest first")
+    press(day, "Detach")
+    day.until(lambda: day.has("#volume"))
+    assert "/dev/" not in day.text
+
+
+def test_log(cleared: None, day: Window) -> None:
+    server = a_server(day.cloud, "speaking")
+    day.open(f"/servers/{server.id}")
+    press(day, "Copy")
+    day.until_text("Copied")
+    press(day, "Log")
+    day.until_text("Console log", "login:")
+    looks_right(day)
+    press(day, "All")
+    day.until_text("Linux version")
+    press(day, "History")
+    day.until_text("is done", "create VM")

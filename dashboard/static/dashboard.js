@@ -10,13 +10,17 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && asks.startsWith("every")) event.preventDefault();
 });
 
-// A list that is drawn again has the same rows chosen.
+// What is drawn again has the same rows, and the same flavor, chosen.
 const chosen = new Set();
+let flavor = null;
 document.addEventListener("htmx:beforeSwap", () => {
   chosen.clear();
+  flavor = document.querySelector("#flavors :checked")?.id;
   document.querySelectorAll("#list [name='server']:checked").forEach((one) => chosen.add(one.value));
 });
 document.addEventListener("htmx:afterSettle", () => {
+  const picked = flavor && document.getElementById(flavor);
+  if (picked) picked.checked = true;
   document.querySelectorAll("#list [name='server']").forEach((one) => {
     if (chosen.has(one.value)) one.checked = true;
   });

@@ -12,7 +12,7 @@ from selenium.webdriver.support.select import Select
 
 from tests.browser.accessibility import violations
 from tests.browser.chromium import PHONE, Window, as_json
-from tests.browser.test_stories import FOLLOWED, MARK, a_server, settled
+from tests.browser.test_stories import FOLLOWED, MARK, a_server, previewed
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.conftest import LogIn
 
@@ -62,24 +62,24 @@ def test_create_with_a_volume_and_a_new_key(cleared: None, no_keys: None, day: W
     day.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
     day.open("/servers")
     press(day, "Create server")
-    day.find("#name").send_keys("furnished")
-    Select(day.find("#image")).select_by_visible_text("cirros")
-    settled(day)
-    day.find("input[name='source'][value='new']").click()
-    settled(day)
-    size = day.find("#boot_size")
-    size.clear()
-    size.send_keys("2")
-    day.find("#flavors [data-text='m1.nano']").click()
-    settled(day)
+    with previewed(day):
+        day.find("#name").send_keys("furnished")
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    with previewed(day):
+        day.find("input[name='source'][value='new']").click()
+    with previewed(day):
+        size = day.find("#boot_size")
+        size.clear()
+        size.send_keys("2")
+    with previewed(day):
+        day.find("#flavors [data-text='m1.nano']").click()
     assert day.find("#flavors [data-text='m1.nano']").is_selected()
     press(day, "Data volumes")
-    day.find("#data").send_keys("1")
-    day.find("input[name='key_how'][value='make']").click()
-    day.find("#key_name").send_keys("fresh")
-    settled(day)
-    day.find("#name").click()
-    settled(day)
+    with previewed(day):
+        day.find("#data").send_keys("1")
+        day.find("input[name='key_how'][value='make']").click()
+        day.find("#key_name").send_keys("fresh")
     day.until_text("What is left of the quota", "As Terraform")
     looks_right(day)
     press(day, "Create")

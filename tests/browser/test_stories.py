@@ -40,9 +40,18 @@ def fault(cloud: EmbeddedCloud, **what: Any) -> Iterator[None]:
         cloud.control("DELETE", "faults")
 
 
-def settled(window: Window) -> None:
-    """Wait until the form for a server has its preview."""
-    window.until(lambda: not window.has(".htmx-request"))
+_PREVIEWS = (
+    "return (window.previews ??= "
+    "(document.addEventListener('htmx:afterSettle', () => window.previews++), 0))"
+)
+
+
+@contextlib.contextmanager
+def previewed(window: Window) -> Iterator[None]:
+    """Wait until the form for a server has shown what a change means."""
+    before = window.run(_PREVIEWS)
+    yield
+    window.until(lambda: window.run(_PREVIEWS) > before)
 
 
 def fill_in(window: Window, name: str, flavor: str = "m1.nano") -> None:
@@ -50,11 +59,14 @@ def fill_in(window: Window, name: str, flavor: str = "m1.nano") -> None:
     # a newer preview replaces the one under way, which htmx logs
     window.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
     window.open("/servers/create")
-    window.find("#name").send_keys(name)
-    Select(window.find("#image")).select_by_visible_text("cirros")
-    settled(window)
-    window.find(f"#flavors [data-text='{flavor}']").click()
-    settled(window)
+    with previewed(window):
+        window.find("#name").send_keys(name)
+    with previewed(window):
+        Select(window.find("#image")).select_by_visible_text("cirros")
+    card = window.find(f"#flavors [data-text='{flavor}']")
+    if not card.is_selected():
+        with previewed(window):
+            card.click()
     window.find("main form button.primary").click()
     window.until(lambda: window.has("#live"))
 

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dashboard.cloud import COMPUTE, VERSIONS
+
 _USER_DATA = "user-data"
 """The file that both read user data from."""
 
@@ -17,7 +19,8 @@ Asked = Mapping[str, Any]
 def command(body: Mapping[str, Any], flavor: str) -> str:
     """Return the command; what is longer than a line is broken by backslashes."""
     asked = body["server"]
-    words = ["openstack server create", *(_option(*one) for one in _options(body, flavor))]
+    client = f"openstack --os-compute-api-version {VERSIONS[COMPUTE].split()[-1]}"
+    words = [f"{client} server create", *(_option(*one) for one in _options(body, flavor))]
     return " \\\n  ".join([*words, shlex.quote(asked["name"] or "NAME")])
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.functional import programs
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser, Parsed
 from tests.functional.dashboard.test_pages import MOST_CALLS, wait_for
@@ -89,7 +92,7 @@ def test_the_same_as_a_command_and_as_terraform(member: Browser) -> None:
     raw = member.parsed.text
     assert "The image needs a volume of" not in raw
     for part in (
-        "openstack server create",
+        "server create",
         "--flavor m1.nano",
         "destination_type=volume",
         "volume_size=3",
@@ -102,6 +105,24 @@ def test_the_same_as_a_command_and_as_terraform(member: Browser) -> None:
         "volume_size = 2",
     ):
         assert part in raw, part
+
+
+def test_the_command_makes_the_same(
+    cleared: None, member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    fields = {"source": "new", "boot_size": "2", "data": "1", "boot_with": "1"}
+    send(member, name="by a command", do="preview", tags="a,b", metadata="tier=front", **fields)
+    found = re.search(r'aria-label="Command">(.*?)</pre>', member.page.text, re.DOTALL)
+    assert found is not None
+    program, *words = shlex.split(html.unescape(found[1]).replace("\\\n", " "))
+    ran = programs.run(program, words, three_nodes.environment("micronova-demo"))
+    assert ran.returncode == 0, ran.stderr
+    compute = three_nodes.connection().compute
+    [server] = compute.servers()
+    assert (server.name, set(server.tags)) == ("by a command", {"a", "b"})
+    assert compute.wait_for_server(server, wait=60).metadata == {"tier": "front"}
+    volumes = three_nodes.connection().block_storage.volumes()
+    assert sorted(one.size for one in volumes) == [1, 2]
 
 
 def test_whether_it_would_fit(cleared: None, member: Browser, admin: Browser) -> None:

@@ -95,7 +95,7 @@ def test_a_command_is_read_by_a_shell_as_it_is_meant() -> None:
         }
     )
     words = shlex.split(spelled.command(body, "small").replace("\\\n", " "))
-    assert words[:3] == ["openstack", "server", "create"]
+    assert words[:5] == ["openstack", "--os-compute-api-version", "2.96", "server", "create"]
     assert words[-1] == "o'dd $(x)"
     for option, value in (
         ("--property", "note=a b"),

@@ -13,5 +13,7 @@ def show(visit: Visit) -> Answer:
     """Show a server's operations, the newest first."""
     found = framed(visit)
     return found.view(
-        "history", short=summary(found.explained), operations=operations_of(found.explained)
+        "history",
+        short=summary(found.explained, {found.server["id"]: found.server}),
+        operations=operations_of(found.explained),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, Call, following, segment
 from dashboard.errors import ApiRefused
@@ -45,13 +43,9 @@ def create(visit: Visit) -> Answer:
     except ApiRefused as refused:
         return _list(visit, given, refused)
     if "private_key" in made:
-        return view("keypair_made.html", keypair=made, encoded=_encoded(made["private_key"]))
+        return view("keypair_made.html", keypair=made)
     visit.note(f"The key {made['name']} is imported.")
     return Redirect(PATH)
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def ask_delete(visit: Visit) -> Answer:

@@ -137,12 +137,12 @@ def test_a_private_key_is_downloaded(screen: Window, tmp_path: Path) -> None:
     screen.driver.execute_cdp_cmd("Page.setDownloadBehavior", where)
     screen.open("/keypairs")
     fill(screen, "/keypairs", name="laptop")
-    screen.until_text("can't be shown again")
+    screen.until_text("is stored nowhere: save it now.")
     check(screen)
-    follow(screen, "Download laptop.pem")
+    follow(screen, "Save as a file")
     saved = tmp_path / "laptop.pem"
     screen.until(saved.exists)
     assert saved.read_text(encoding="utf-8").startswith("-----BEGIN ")
-    follow(screen, "I have it")
+    follow(screen, "To the key pairs")
     screen.until_text("laptop")
     assert "PRIVATE KEY" not in screen.driver.page_source

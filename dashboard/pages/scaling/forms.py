@@ -9,6 +9,7 @@ from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import CLUSTERING, COMPUTE, IMAGE, NETWORK, Call, rows, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
+from dashboard.pages.flavors import EVERY, by_size, too_small
 from dashboard.rights import May
 from dashboard.visit import Visit, as_number
 
@@ -20,10 +21,9 @@ _NEW: Mapping[str, str] = {
     "desired": "2",
     "min_size": "0",
 }
-_GIB = 1 << 30
 _OF_PROFILE = ("flavor", "image")
 _CHOICES = (
-    Call(COMPUTE, "/flavors/detail", {"limit": 1000}),
+    EVERY,
     Call(IMAGE, "/v2/images", {"limit": 1000, "status": "active"}),
 )
 
@@ -104,11 +104,9 @@ def _fitting(flavors: Sequence[Any], images: Sequence[Any]) -> dict[str, str]:
     """Return what is chosen at first: an image, and the smallest flavor that it fits."""
     if not images or not flavors:
         return dict.fromkeys(_OF_PROFILE, "")
-    image = images[0]
-    disk = max(image["min_disk"], -(-(image.get("virtual_size") or 0) // _GIB))
-    fits = [one for one in flavors if one["disk"] >= disk and one["ram"] >= image["min_ram"]]
-    flavor = min(fits or flavors, key=lambda one: (one["ram"], one["vcpus"], one["disk"]))
-    return {"image": image["id"], "flavor": flavor["id"]}
+    image, sizes = images[0], by_size(flavors)
+    fits = (one for one in sizes if not too_small(one, image))
+    return {"image": image["id"], "flavor": next(fits, sizes[-1])["id"]}
 
 
 def ask_replace(visit: Visit) -> Answer:

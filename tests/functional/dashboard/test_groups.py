@@ -124,6 +124,8 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     wait(member, path, "1 of 1 servers work.")
     compute = three_nodes.connection().compute
     [server] = compute.servers()
+    assert f"/dashboard{path}" in member.get(f"/servers/{server.id}").links
+    member.get(path)
     [link] = [one for one in member.parsed.links if "/members/" in one]
     replace = link.removeprefix("/dashboard")
     assert "Replace shop-1? Its server is deleted with its disks" in member.get(replace).text

@@ -1,12 +1,15 @@
-"""What the site has besides docs/: CONTRIBUTING.md. A hook of MkDocs, see mkdocs.yml."""
+"""What the site has besides docs/: CONTRIBUTING.md, and the API reference. A hook of MkDocs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from release import openapi, reference_pages
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTRIBUTING = "contributing.md"
@@ -14,12 +17,22 @@ CONTRIBUTING = "contributing.md"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add CONTRIBUTING.md, whose links lead to pages of docs/."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    files.append(File.generated(config, CONTRIBUTING, content=text))
+    """Add what is made."""
+    for name, text in _made():
+        files.append(File.generated(config, name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Return a page whose links to CONTRIBUTING.md lead to its page of the site."""
     return markdown.replace("](../CONTRIBUTING.md", f"]({CONTRIBUTING}")
+
+
+def _made() -> Iterator[tuple[str, str]]:
+    """Yield (path in the site, text)."""
+    # Its links lead to pages of docs/.
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    yield CONTRIBUTING, text.replace("](docs/", "](")
+    for name in openapi.APIS:
+        yield f"reference/{name}.json", openapi.text(name)
+        yield f"reference/{name}.md", reference_pages.page(name)

@@ -7,11 +7,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, MicronovaError
 from common.resources.states import OPEN_STATES, InternalAction
+from conductor.rpc.servers.servers import CreateServers
 from db import schema
-from tests.chaos.cloud import BOUND_SECONDS, Overdue
+from tests.chaos.cloud import BOUND_SECONDS, FLAVOR, Overdue
 from tests.chaos.play import Play, worst
 from tests.chaos.stage import Stage
 
@@ -30,7 +32,9 @@ class DrainPlay(Play):
         self._host = min(row.host for row in stage.rows(sa.select(schema.hosts.c.host)))
 
     def prepare(self) -> None:
-        """See ``Play``: both servers are on the host."""
+        """See ``Play``: both servers are on the host, once schedulers know that it takes servers
+        again since the last run."""
+        self.stage.until(self._takes_servers)
         for name in self.names:
             self.stage.create(name, self.image, host=self._host)
         self.stage.until(lambda: [row.vm_state for row in self.rows()] == ["active"] * SERVERS)
@@ -66,6 +70,15 @@ class DrainPlay(Play):
         return wrong or self._enable()
 
     # --- inner
+
+    def _takes_servers(self) -> bool:
+        image = ids.named("image", self.image)
+        request = CreateServers(self.name, FLAVOR, image, force_host=self._host)
+        try:
+            [decision] = self.stage.client.preview_servers(ADMIN, request)
+        except MicronovaError:
+            return False
+        return decision.host is not None
 
     def _drain(self) -> Any:
         """The drain that this run began, if it was heard."""

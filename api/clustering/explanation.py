@@ -140,6 +140,8 @@ def _of_members(members: Sequence[Member]) -> Iterator[str]:
     for one in members:
         if one.state != MemberState.KEPT and (one.locked_by is not None or one.held):
             yield f"{one.name} can't be deleted: its server is locked or held."
+        elif one.volumes and one.reason and (one.server_uuid is None or one.task_state):
+            yield f"{one.name} waits: {one.reason}"
         elif one.health in (CheckResult.SICK, CheckResult.UNKNOWN):
             found = "is not well" if one.health == CheckResult.SICK else "can't be checked"
             yield f"{one.name} {found} since {views.moment(one.health_at)}: {one.health_reason}"

@@ -118,6 +118,12 @@ def health(one: Member) -> dict[str, Any] | None:
     }
 
 
+def _data(one: Member) -> dict[str, Any]:
+    """Return what a member has beyond Senlin's fields."""
+    found: dict[str, Any] = {} if one.health is None else {"health": health(one)}
+    return {**found, "volumes": list(one.volumes)} if one.volumes else found
+
+
 def node(
     one: Member, profile_name: str, details: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -134,7 +140,7 @@ def node(
         "status": node_status(one),
         "status_reason": one.reason,
         "metadata": one.meta,
-        "data": {} if one.health is None else {"health": health(one)},
+        "data": _data(one),
         "dependents": {},
         "tainted": False,
     }

@@ -51,7 +51,7 @@ _OPTION = argument(
     metavar="<key=value>",
     action=PairsOption,
     help="at_once, max_surge, max_unavailable, min_ready_seconds, wait_seconds, shrink, "
-    "roll_back, zones, health_agent, health_tcp_port, health_url, health_interval, "
+    "roll_back, zones, keep, health_agent, health_tcp_port, health_url, health_interval, "
     "health_threshold or health_grace; may be repeated",
 )
 
@@ -353,6 +353,9 @@ def shown(command: Command, name_or_id: str, *, wait: bool) -> Any:
         "options": Pairs(group["config"]),
         "servers": Pairs(servers),
     }
+    kept = {one["name"]: ",".join(one["data"].get("volumes", ())) for one in nodes}
+    if any(kept.values()):
+        values["volumes"] = Pairs({name: some for name, some in kept.items() if some})
     return tuple(values), tuple(values.values())
 
 

@@ -5,6 +5,7 @@ Names of statuses, policies and options of the clustering API are Senlin's.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,6 +76,12 @@ WHILE: Mapping[GroupAction, Status] = {
 }
 
 
+class Keep(enum.StrEnum):
+    """What of a member's server can belong to its place."""
+
+    VOLUMES = "volumes"
+
+
 class First(enum.StrEnum):
     """Which members leave first, after the sick and the crowded; Senlin's names."""
 
@@ -112,6 +119,8 @@ class Options:
     """Whether a rolling update whose new members do not work is reverted."""
     zones: tuple[str, ...] = ()
     """The zones that members are spread over; none: as the profile says."""
+    keep: tuple[Keep, ...] = ()
+    """What each server of a place has of the former one; members are replaced in their places."""
     health_agent: bool = False
     """Whether the guest's agent of a member has to answer."""
     health_tcp_port: int = 0
@@ -131,7 +140,7 @@ CONFIG: Mapping[str, str] = {
     f"micronova.{name}": name
     for name in (
         *("at_once", "max_surge", "max_unavailable", "min_ready_seconds"),
-        *("wait_seconds", "shrink", "roll_back", "zones"),
+        *("wait_seconds", "shrink", "roll_back", "zones", "keep"),
         *("health_agent", "health_tcp_port", "health_url"),
         *("health_interval", "health_threshold", "health_grace"),
     )
@@ -167,13 +176,28 @@ def options(config: Mapping[str, Any]) -> Options:
     unknown = [name for name in config if name.startswith("micronova.") and name not in CONFIG]
     if unknown:
         raise ValueError(f"There is no option {unknown[0]}; there are {', '.join(CONFIG)}.")
-    made = Options(**found)
+    made = _in_place(Options(**found), config)
     if not made.max_surge and not made.max_unavailable:
         raise ValueError(
             "micronova.max_surge and micronova.max_unavailable can't both be 0: "
             "no member could be replaced."
         )
     return made
+
+
+def _in_place(made: Options, config: Mapping[str, Any]) -> Options:
+    """Return options with members replaced in their places, where something belongs to those: a
+    place never has two servers at once. Raises ValueError for options that ask for that."""
+    if not made.keep:
+        return made
+    if made.max_surge and "micronova.max_surge" in config:
+        raise ValueError(
+            "micronova.max_surge must be 0 with micronova.keep: a volume can't be attached to "
+            "two servers."
+        )
+    if not made.max_unavailable and "micronova.max_unavailable" in config:
+        raise ValueError("micronova.max_unavailable must be at least 1 with micronova.keep.")
+    return dataclasses.replace(made, max_surge=0, max_unavailable=max(1, made.max_unavailable))
 
 
 def _value(field: str, name: str, given: Any) -> Any:
@@ -184,6 +208,8 @@ def _value(field: str, name: str, given: Any) -> Any:
         if not least <= number <= most:
             raise ValueError(f"{name} must be a number from {least} to {most}.")
         return number
+    if field == "keep":
+        return _kept(name, given)
     if field == "zones":
         names = given.split(",") if isinstance(given, str) else given
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
@@ -196,6 +222,23 @@ def _value(field: str, name: str, given: Any) -> Any:
     if str(given).lower() not in {"true", "false"}:
         raise ValueError(f"{name} must be true or false.")
     return str(given).lower() == "true"
+
+
+def _kept(name: str, given: Any) -> tuple[Keep, ...]:
+    """Return what is kept. Raises ValueError with a sentence."""
+    names = given.split(",") if isinstance(given, str) else given
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise ValueError(f"{name} must be volumes, or empty.")
+    wanted = list(dict.fromkeys(one.strip() for one in names if one.strip()))
+    for one in wanted:
+        if one == "ports":
+            raise ValueError(
+                f"{name} can't have ports: ports of members are made with each server. It can "
+                "have volumes."
+            )
+        if one not in [*Keep]:
+            raise ValueError(f"{name} can't have {one!r}; it can have volumes.")
+    return tuple(Keep(one) for one in wanted)
 
 
 @dataclass(frozen=True)

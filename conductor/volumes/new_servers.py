@@ -164,7 +164,8 @@ def _take_quota(
 
 def _write(connection: Transaction, ctxt: RequestContext, server_uuid: str, one: _Made) -> None:
     blank = one.new.image_id is None and one.new.snapshot_id is None
-    new = dataclasses.replace(one.new, name=f"{server_uuid}-blank-vol" if blank else "")
+    name = one.device.name or (f"{server_uuid}-blank-vol" if blank else "")
+    new = dataclasses.replace(one.new, name=name)
     attachments.insert(
         connection,
         create_volume.write(connection, ctxt, new, one.found, one.type),

@@ -8,24 +8,21 @@ from typing import Any, TypeVar
 from common.context import RequestContext
 from common.errors import Conflict, Invalid
 from common.log import logger
-from common.resources.states import ResourceType
-from common.resources.volumes import RULES, VolumeAction, VolumeStatus
+from common.resources.volumes import VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volumes.volumes import NewVolume, NewVolumeImage, VolumeEdit
-from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
-from conductor.store.volumes import attachments, in_progress, snapshots, transfers, volumes
+from conductor.store.volumes import attachments, in_progress, transfers, volumes
 from conductor.volumes import (
     create_volume,
+    delete_volume,
     extend_volume,
     reimage,
-    remove_volume,
     retype_volume,
     upload_volume,
 )
-from conductor.volumes.snapshots import remove_snapshot
 
 LOG = logger(__name__)
 
@@ -62,53 +59,14 @@ class VolumeEndpoint:
         self, ctxt: RequestContext, volume_id: str, *, force: bool = False, cascade: bool = False
     ) -> None:
         def work(connection: Transaction, row: Any) -> Operation | None:
-            self._require_free(ctxt, connection, row, force=force, cascade=cascade)
-            snapshots.require_alone(connection, row)
-            for one in snapshots.of_volume(connection, row.id):
-                # The removal of the last snapshot begins that of the volume.
-                volumes.change(connection, row.id, status=VolumeStatus.DELETING)
-                remove_snapshot.begin(connection, self._cloud, ctxt, one, row)
-            if volumes.has_snapshots(connection, row.id):
-                return None
-            if row.vmid is None:
-                volumes.delete(connection, row.id)
-                return None
-            volumes.change(connection, row.id, status=VolumeStatus.DELETING)
-            # An open create or cleanup operation reads the status at its end and removes the
-            # volume then.
-            if ledger.open_of(connection, row.id, ResourceType.VOLUME):
-                return None
-            where = remove_volume.place_of(row)
-            return remove_volume.begin(connection, self._cloud, ctxt, row, where, now=True)
+            which = (connection, self._cloud, ctxt, row)
+            return delete_volume.begin(*which, force=force, cascade=cascade)
 
         operation = self._with(ctxt, volume_id, work)
         if operation is None:
             self._cloud.wake()  # for its snapshots
         else:
             self._cloud.start(operation)
-
-    @staticmethod
-    def _require_free(
-        ctxt: RequestContext, connection: Transaction, row: Any, *, force: bool, cascade: bool
-    ) -> None:
-        """Raise Invalid, in Cinder's words, unless the volume may be deleted."""
-        may = set(RULES[VolumeAction.DELETE].begins)
-        if force:
-            may |= {VolumeStatus.CREATING, VolumeStatus.DOWNLOADING, VolumeStatus.RESERVED}
-            may |= {VolumeStatus.RESTORING_BACKUP, VolumeStatus.ATTACHING}
-            may |= {VolumeStatus.MAINTENANCE, VolumeStatus.AWAITING_TRANSFER}
-        attached = attachments.of_volume(connection, row.id) is not None
-        kept = volumes.has_snapshots(connection, row.id)
-        if cascade:
-            kept = not ctxt.is_admin and volumes.has_snapshots_of_others(connection, row)
-        if row.status in may and not attached and not kept:
-            return
-        names = " or ".join(sorted(may))
-        raise Invalid(
-            f"Invalid volume: Volume status must be {names} and must not be migrating, attached, "
-            "belong to a group, have snapshots, awaiting a transfer, or be disassociated from "
-            "snapshots after volume transfer."
-        )
 
     def extend_volume(
         self, ctxt: RequestContext, volume_id: str, size_gib: int, *, in_use: bool

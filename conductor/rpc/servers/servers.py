@@ -28,6 +28,8 @@ class BlockDevice:
     """Whether it is the root disk."""
     delete_on_termination: bool = False
     tag: str | None = None
+    name: str = ""
+    """Of a volume to make; empty: as Nova names it. Clients can't choose it."""
 
 
 @dataclass(frozen=True)

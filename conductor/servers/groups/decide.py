@@ -304,7 +304,7 @@ class _Deciding(Draft):
     # --- creations and deletions
 
     def _create(self) -> None:
-        wanted = [one for one in self._kept() if self.seen[one.id] == Condition.NONE]
+        wanted = [one for one in self._is(Condition.NONE) if not self._waits_for_volumes(one)]
         if not wanted:
             return
         if self.group.halted is not None:
@@ -314,6 +314,16 @@ class _Deciding(Draft):
             self.round.seconds = min(self.round.seconds, wait)
             return
         self.round.creates = [one.id for one in wanted[: max(0, self.room())]]
+
+    def _waits_for_volumes(self, member: Member) -> bool:
+        """Return whether a volume of its place is not free yet; no news may say that it is."""
+        why = self.facts.taken.get(member.id)
+        if why is None:
+            return False
+        self.round.seconds = min(self.round.seconds, LOOK_SECONDS)
+        if member.reason != why:
+            self._change(member, reason=why)
+        return True
 
     def room(self) -> int:
         """Return how many servers may be created now; below 0: none."""

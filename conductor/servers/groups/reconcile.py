@@ -26,7 +26,14 @@ from common.errors import (
 )
 from common.log import logger
 from common.resources import groups, hints
-from common.resources.groups import DELETION_TYPE, HEALTH_TYPE, GroupAction, MemberState, Repair
+from common.resources.groups import (
+    DELETION_TYPE,
+    HEALTH_TYPE,
+    GroupAction,
+    Keep,
+    MemberState,
+    Repair,
+)
 from common.resources.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine.stages import Stage, Table, Work
@@ -34,7 +41,7 @@ from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
 from conductor.servers.disks.begin_rebuild import RebuildAcceptance
-from conductor.servers.groups import decide, seen, spread
+from conductor.servers.groups import decide, places, seen, spread
 from conductor.servers.groups.lost import LostMembers
 from conductor.servers.groups.seen import Condition, Facts, Round
 from conductor.store.groups import groups as store
@@ -143,6 +150,9 @@ class GroupFlow:
             look, members=[self._with_reason(connection, one) for one in look.members]
         )
         made = decide.after(facts(look, opened))
+        gone = [one for one in look.members if one.id in made.removed]
+        ctxt = _of_maker(look, task.operation)
+        places.delete(connection, self._cloud, ctxt, gone)
         self._write(connection, look, made)
         if made.over:
             self._end(connection, look, made, opened)
@@ -248,13 +258,22 @@ class GroupFlow:
         member = next((one for one in look.members if one.id == member_id), None) if look else None
         if look is None or member is None or member.server_uuid is not None:
             return None
+        if member.id in look.taken:
+            return None
         if member.state != MemberState.KEPT or not decide.may_create(facts(look)):
             return None
-        request = self._request(connection, look, member)
+        request = asked = self._request(connection, look, member)
+        keeps = Keep.VOLUMES in groups.options(look.group.config).keep
+        if keeps:
+            its = places.devices(connection, member, asked.volumes)
+            request = dataclasses.replace(asked, volumes=its)
         ctxt = _of_maker(look, task.operation)
         operation = self._creates.accept(connection, ctxt, request)
         now = clock.utcnow()
-        values = {"server_uuid": operation.server_uuid, "profile_id": look.group.profile_id}
+        uuid = operation.server_uuid
+        values: dict[str, Any] = {"server_uuid": uuid, "profile_id": look.group.profile_id}
+        if keeps:
+            values["volumes"] = places.recorded(connection, member, asked.volumes, uuid)
         unseen = {"ready_at": None, "health": None, "health_reason": None, "repaired_at": None}
         store.change_member(connection, member.id, updated_at=now, **unseen, **values)
         return operation
@@ -333,6 +352,7 @@ def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
         settle_seconds=checks.interval_seconds + seen.SETTLE_SECONDS,
         away=look.away,
         usable=look.zones,
+        taken=look.taken,
         recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
     )
 

@@ -80,6 +80,8 @@ class Facts:
     """For how long a member has been unwell when all that became so at that time are known."""
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
+    taken: Mapping[str, str] = field(default_factory=dict)
+    """Members without servers whose volumes are not free → why."""
     usable: frozenset[str] = frozenset()
     """Zones in which a host works."""
 
@@ -107,8 +109,9 @@ def condition_in(facts: Facts, member: Member) -> Condition:
         sick = found == Condition.WELL and facts.is_sick(member)
         return Condition.SICK if sick else found
     if member.task_state == TaskState.DELETING:
-        # Its VM is removed once the node is back: nothing runs it until then.
-        return Condition.NONE if away.is_lost else found
+        # Its VM is removed once the node is back: nothing runs it until then. But its record has
+        # the volumes of its place until then.
+        return Condition.NONE if away.is_lost and not member.volumes else found
     put_away = found == Condition.BUSY and not _is_kept_off(member)
     if found in _BEGINNING or put_away or member.task_state is not None:
         return found
@@ -119,6 +122,11 @@ def why_away(facts: Facts, member: Member) -> str:
     """Return what is waited for where a member's host can't be reached. Names no host: it is for
     users."""
     away = facts.away[str(member.host)]
+    if away.is_lost and waits_for_node(facts, member):
+        return (
+            "Its node is lost, and its former server may still have its volumes: it gets another "
+            "server once that is seen gone."
+        )
     if waits_for_node(facts, member):
         return (
             "Its node does not answer: it is deleted once that is back, or once an administrator "
@@ -138,7 +146,7 @@ def waits_for_node(facts: Facts, member: Member) -> bool:
     """Return whether a member's deletion waits for a node that may still run it."""
     away = facts.away.get(str(member.host))
     deleting = member.task_state == TaskState.DELETING and member.deleted_at is None
-    return deleting and away is not None and not away.is_lost
+    return deleting and away is not None and not (away.is_lost and not member.volumes)
 
 
 def _is_kept_off(member: Member) -> bool:

@@ -17,6 +17,7 @@ from common import clock, codec
 from common.errors import NotFound
 from common.resources.groups import ZONES, MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
+from common.resources.volumes import VolumeStatus
 from conductor.rpc.servers.servers import CreateServers
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
@@ -33,12 +34,16 @@ from db.schema import (
     scaling_profiles,
     scaling_receivers,
     servers,
+    volumes,
 )
 
 #: operations that are looked at for that of a call
 _LAST = 50
 
 __all__ = ["Away", "Binding", "Group", "Member"]  # of the read side, as the other rooms name them
+
+#: volumes that a server gets, that are made again, or that make its creation fail
+_NOT_WAITED_FOR = (VolumeStatus.AVAILABLE, VolumeStatus.DELETING, VolumeStatus.ERROR)
 
 _G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
 
@@ -132,10 +137,13 @@ class Look:
     """The hosts of its members that can't be reached."""
     zones: frozenset[str]
     """The zones in which a host works; none: it is not spread over zones."""
+    taken: Mapping[str, str]
+    """Members without servers whose volumes are not free → why."""
 
 
 def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
-    """Return a group with its members, locked; None: it is deleted. Six queries.
+    """Return a group with its members, locked; None: it is deleted. Six
+    queries, and one more where places with volumes have no server.
 
     ``patience``: for how many seconds agents may be silent before their hosts count as away.
     """
@@ -149,7 +157,23 @@ def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -
     there = {one.host for one in found if one.host is not None and one.deleted_at is None}
     since = clock.after(-patience) if patience < math.inf else None
     zones = hosts.zones_that_work(connection, since) if group.config.get(ZONES) else frozenset()
-    return Look(group, found, specs, context, hosts.away(connection, there, since), zones)
+    away = hosts.away(connection, there, since)
+    return Look(group, found, specs, context, away, zones, _taken(connection, found))
+
+
+def _taken(connection: sa.Connection, members: Sequence[Member]) -> Mapping[str, str]:
+    """Return members whose next server can't have their volumes yet. No query where each place
+    that has volumes has a server."""
+    idle = [one for one in members if one.server_uuid is None or one.deleted_at is not None]
+    wanted = {volume_id: one.id for one in idle for volume_id in one.volumes}
+    if not wanted:
+        return {}
+    of = volumes.c
+    query = sa.select(of.id, of.status).where(of.id.in_(wanted), of.status.notin_(_NOT_WAITED_FOR))
+    return {
+        wanted[row.id]: f"Its volume {row.id} is {row.status}: it gets a server once that is free."
+        for row in connection.execute(query)
+    }
 
 
 def bound(connection: sa.Connection, group_id: str) -> list[Binding]:
@@ -192,6 +216,7 @@ def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     empty: dict[str, Any] = {
         **{"role": None, "meta": {}, "state": MemberState.KEPT, "reason": "", "recoveries": 0},
         **{"server_uuid": None, "created_at": now, "group_id": None, "member_index": None},
+        "volumes": [],
     }
     if rows:
         connection.execute(scaling_members.insert(), [{**empty, **row} for row in rows])

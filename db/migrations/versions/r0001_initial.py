@@ -673,6 +673,7 @@ def upgrade() -> None:
         sa.Column("metadata", Json, nullable=False),
         sa.Column("profile_id", sa.String(36), nullable=False),
         sa.Column("server_uuid", sa.String(36), nullable=True),
+        sa.Column("volumes", Json, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("recoveries", sa.Integer, nullable=False),

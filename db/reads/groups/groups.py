@@ -95,6 +95,8 @@ class Member:
     health_reason: str | None = None
     health_at: datetime.datetime | None = None
     repaired_at: datetime.datetime | None = None
+    volumes: Sequence[str] = ()
+    """Those that belong to the place, whatever its server is."""
     vm_state: str | None = None
     """Its server's, as what follows; None: it has none."""
     task_state: str | None = None

@@ -8,11 +8,15 @@ import pytest
 
 from common.context import internal
 from common.messages.commands import Build
+from common.messages.facts import StorageFacts
 from common.messages.health import CheckResult, GuestHealth
 from conductor.servers.record import lock
 from conductor.store.groups import checks
+from conductor.store.volumes import attachments
+from db import schema
 from tests.fixtures import auth
 from tests.functional.api_clustering.conftest import SPEC, ClusteringApi
+from tests.functional.conductor.harness import IMAGE
 
 
 def test_the_version_documents_need_no_token(api: ClusteringApi) -> None:
@@ -200,6 +204,54 @@ def test_options_of_checks_are_checked(api: ClusteringApi) -> None:
     ):
         asked = {"cluster": {"config": config}}
         assert api.ask("PATCH", f"/clusters/{group}", asked)[0] == 400, config
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"micronova.keep": "ports"}, "micronova.keep can't have ports"),
+        ({"micronova.keep": "volumes,names"}, "micronova.keep can't have 'names'"),
+        ({"micronova.keep": 5}, "micronova.keep must be volumes, or empty"),
+        ({"micronova.keep": "volumes", "micronova.max_surge": 1}, "max_surge must be 0"),
+        (
+            {"micronova.keep": "volumes", "micronova.max_unavailable": 0},
+            "max_unavailable must be at least 1",
+        ),
+    ],
+)
+def test_what_places_can_t_keep(api: ClusteringApi, config: dict[str, Any], sentence: str) -> None:
+    group = api.cluster(1)
+    before = api.ask("GET", f"/clusters/{group}")
+    status, answer = api.ask("PATCH", f"/clusters/{group}", {"cluster": {"config": config}})
+    assert status == 400
+    assert sentence in str(answer)
+    assert api.ask("GET", f"/clusters/{group}") == before
+
+
+def test_a_place_that_keeps_volumes_shows_and_explains_them(api: ClusteringApi) -> None:
+    api.world.storages.append(StorageFacts("data", "rbd", True, True, 1000, 900, ("images",)))
+    api.world.beat()
+    disk = {"boot_index": -1, "source_type": "blank", "destination_type": "volume"}
+    device = {**disk, "volume_size": 2, "delete_on_termination": True}
+    root = {"boot_index": 0, "source_type": "image", "destination_type": "local", "uuid": IMAGE}
+    profile = api.profile("data", block_device_mapping_v2=[root, device])
+    group = api.cluster(1, profile=profile, config={"micronova.keep": "volumes"})
+    (node,) = api.show(f"/nodes?cluster_id={group}", "nodes")
+    (made,) = api.world.rows(schema.volumes)
+    assert node["data"] == {"volumes": [made.id]}
+    assert (made.name, made.project_id) == ("web-1-volume-1", node["project"])
+    assert api.ask("GET", f"/nodes/{node['id']}", token=auth.OTHER)[0] == 404
+    # Its user attaches it elsewhere.
+    store = api.world.conductor.store
+    store.run(lambda c: attachments.delete(c, made.id, node["physical_id"]))
+    api.groups.rpc._runner.submit(
+        api.world.conductor.accept.act(internal(), node["physical_id"], "delete")
+    )
+    why = f"web-1 waits: Its volume {made.id} is in-use: it gets a server once that is free."
+    api.world._wait(
+        lambda: api.ask("GET", f"/clusters/{group}/explanation")[1]["explanation"]["sentences"],
+        lambda found: why in found,
+    )
 
 
 def test_a_deletion_policy_decides_who_leaves(api: ClusteringApi) -> None:

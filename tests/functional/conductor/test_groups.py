@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from common.messages.commands import Build, Command, Destroy
-from common.messages.reports import Category, Failure
+from common.messages.commands import Build, Command, Destroy, MakeVolume, RemoveVolume
+from common.messages.reports import Category, Failure, MadeVolume
 from common.resources.groups import GroupAction
 from common.rpc import deadlines
 from common.rpc.deadlines import Deadline, Wait
@@ -38,6 +38,8 @@ class Agents:
         self.holds = False
         """Whether builds are not answered for now."""
         self.held: list[Command] = []
+        self.makes = 0
+        """Volumes that were made."""
         self._thread = threading.Thread(target=self._run)
         world.compute.answering = self._queue.put
         self._thread.start()
@@ -52,7 +54,12 @@ class Agents:
     def answer(self, command: Command) -> None:
         if isinstance(command, Build) and self.broken(command):
             self._world.answer(command, ok=False, failure=BROKEN, gone=True)
-        elif isinstance(command, Destroy):
+        elif isinstance(command, MakeVolume):
+            self.makes += 1
+            volid = f"local:vm-{command.placed.vmid}-disk-0"
+            made = MadeVolume(volid, command.size_gib << 30)
+            self._world.answer(command, ok=True, volume=made)
+        elif isinstance(command, Destroy | RemoveVolume):
             self._world.answer(command, ok=True, gone=True)
         else:
             self._world.answer(command, ok=True, power_state=1)
@@ -122,6 +129,17 @@ class Groups:
     def resize(self, group_id: str, number: int) -> int:
         asked = Resize(GroupAction.RESIZE, "EXACT_CAPACITY", number)
         return self.rpc.resize_group(self.world.ctxt, group_id, asked)
+
+    def hasten(self, group: str) -> None:
+        """Have a back-off be over at once."""
+        of, about = schema.scaling_groups, schema.operations.c.resource_id == group
+
+        def over(connection: Any) -> None:
+            connection.execute(of.update().where(of.c.id == group).values(not_before=None))
+            connection.execute(schema.operations.update().where(about).values(not_before=None))
+
+        self.world.conductor.store.run(over)
+        self.world.conductor.runner.wake()
 
     def close(self) -> None:
         self.agents.close()
@@ -204,19 +222,11 @@ def test_a_bad_image_fails_five_times_and_no_more(groups: Groups) -> None:
 
 def hasten_all(groups: Groups, group: str, until: Callable[[], bool]) -> None:
     """Have every back-off be over at once."""
-    store = groups.world.conductor.store
-    of = schema.scaling_groups
-
-    def over(connection: Any) -> None:
-        connection.execute(of.update().where(of.c.id == group).values(not_before=None))
-        about = schema.operations.c.resource_id == group
-        connection.execute(schema.operations.update().where(about).values(not_before=None))
 
     def step() -> bool:
         waits = groups.group(group).not_before is not None
         if waits and all(one.vm_state == "active" for one in groups.servers().values()):
-            store.run(over)
-            groups.world.conductor.runner.wake()
+            groups.hasten(group)
         return until()
 
     groups.world._wait(step, bool)

@@ -390,6 +390,7 @@ class Cloud:
             ),
             "working": sum(one.vm_state == "active" for one in servers),
             "servers": sorted((one.vm_state, one.task_state or "", one.name) for one in servers),
+            "volumes": self.volumes(),
             "creates": sum(one.action == "create" for one in operations),
             "open": sum(one.state in OPEN_STATES for one in operations),
             "vms": len(self.vms),

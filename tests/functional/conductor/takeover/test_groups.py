@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from common import ids
+from common.messages.facts import StorageFacts
 from common.resources.groups import GroupAction
 from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
 from conductor.rpc.servers.flavors import FlavorSnapshot
-from conductor.rpc.servers.servers import CreateServers
+from conductor.rpc.servers.servers import BlockDevice, CreateServers
 from conductor.servers.groups import begin_group
 from conductor.store.groups import catalog
 from conductor.store.records import Operation
@@ -137,6 +138,41 @@ def _lost(cloud: Cloud) -> Operation:
     return found
 
 
+def _create_stateful(cloud: Cloud) -> Operation:
+    """One with two members, whose places have a volume each."""
+    cloud.world.storages.append(StorageFacts("data", "rbd", True, True, 1000, 900, ("images",)))
+    cloud.world.beat()
+    flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
+    data = (BlockDevice(size_gib=2, delete_on_termination=True),)
+    request = CreateServers(name="", flavor=flavor, image_id=IMAGE, volumes=data)
+    profile = (cloud.world.ctxt, NewProfile("data", {}, request), ids.new_uuid())
+    made = _do(cloud, lambda c: catalog.create_profile(c, *profile))
+    new = NewGroup("db", made, 2, 0, 4, 3600, {}, {"micronova.keep": "volumes"})
+    conductor, which = cloud.world.conductor.cloud, (cloud.world.ctxt, new, ids.new_uuid())
+    found: Operation = _do(cloud, lambda c: begin_group.create(conductor, c, *which))[1]
+    return found
+
+
+def _about_stateful(begin: Callable[..., Any], *given: Any, **more: Any) -> Story:
+    def story(cloud: Cloud) -> Operation:
+        operation = _create_stateful(cloud)
+        cloud.work_off(cloud.heir, operation)
+        conductor, group = cloud.world.conductor.cloud, operation.resource_id
+        found: Operation = _do(
+            cloud, lambda c: begin(conductor, c, cloud.world.ctxt, group, *given, **more)
+        )
+        return found
+
+    return story
+
+
+def _keep_stateful(cloud: Cloud) -> Operation:
+    """A member that has a volume of its place is deleted by its user."""
+    cloud.work_off(cloud.heir, _create_stateful(cloud))
+    uuid = next(one.server_uuid for one in cloud.world.rows(schema.scaling_members))
+    return cloud.act(cloud.world.row(uuid), "delete")
+
+
 def _keep(cloud: Cloud) -> Operation:
     """A member is deleted by its user: what follows began with the end of that."""
     _group(cloud)
@@ -166,6 +202,12 @@ STORIES: Mapping[tuple[str, str], Story] = {
     (GroupAction.KEEP, "well"): _keep,
     (GroupAction.CHECK, "lost"): _lost,
     (GroupAction.DELETE, "well"): _about(begin_group.delete, keep=False),
+    (GroupAction.CREATE, "well-stateful"): _create_stateful,
+    (GroupAction.KEEP, "well-stateful"): _keep_stateful,
+    (GroupAction.SCALE_IN, "well-stateful"): _about_stateful(
+        begin_group.resize, Resize(GroupAction.SCALE_IN, begin_group.CHANGE, -1)
+    ),
+    (GroupAction.DELETE, "well-stateful"): _about_stateful(begin_group.delete, keep=False),
 }
 #: how many servers each leaves
 _LEFT = {
@@ -190,3 +232,6 @@ class TestGroups(Takeover):
             return
         assert ends["working"] == left
         assert ends["vms"] == left
+        if how == "well-stateful":
+            # One volume for each place, and none besides.
+            assert ends["volumes"] == [("in-use", 2, False)] * left + [["attached"] * left]

@@ -75,6 +75,16 @@ def test_one_that_is_lost_is_replaced_once_its_deletion_has_begun() -> None:
     assert str(values["reason"]).startswith("Its node does not answer: it is deleted once")
 
 
+def test_a_place_that_keeps_volumes_waits_until_its_former_server_is_gone() -> None:
+    deleting = member(2, host="h2", state=MemberState.REPLACED, task_state="deleting")
+    deleting = dataclasses.replace(deleting, volumes=("v2",))
+    made = after(member(1), deleting, member(3), away=LOST)
+    assert (made.creates, made.over, list(made.changed)) == ([], False, ["m2"])
+    assert str(made.changed["m2"]["reason"]).startswith("Its node is lost, and its former server")
+    gone = dataclasses.replace(deleting, deleted_at=NOW)
+    assert after(member(1), gone, member(3), away=LOST).creates == ["m2"]
+
+
 def test_a_node_that_is_said_to_be_down_and_answers_is_looked_at_again() -> None:
     made = after(member(1), member(2, host="h2"), member(3), away=SAID)
     assert (made.over, made.lost, made.seconds) == (False, [], seen.LOOK_SECONDS)

@@ -1,0 +1,39 @@
+"""What the commands about groups of servers show."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from cli.group import group
+
+_GROUP = {
+    **{"id": "g", "name": "db", "status": "ACTIVE", "status_reason": "", "min_size": 0},
+    **{"desired_capacity": 2, "max_size": -1, "profile_name": "data", "config": {}},
+}
+
+
+def _shown(*data: dict[str, Any]) -> dict[str, Any]:
+    nodes = [
+        {"name": f"db-{index}", "physical_id": f"s{index}", "status": "ACTIVE", "data": one}
+        for index, one in enumerate(data, 1)
+    ]
+    answers = {"/clusters/db": {"cluster": _GROUP}, "/nodes": {"nodes": nodes}}
+
+    def get(path: str, **_: Any) -> Any:
+        return SimpleNamespace(status_code=200, ok=True, json=lambda: answers[path])
+
+    cloud = SimpleNamespace(connection=SimpleNamespace(clustering=SimpleNamespace(get=get)))
+    command: Any = SimpleNamespace(cloud=cloud)
+    names, values = group.shown(command, "db", wait=False)
+    return dict(zip(names, values, strict=True))
+
+
+def test_a_group_shows_the_volumes_of_its_places() -> None:
+    shown = _shown({"volumes": ["v1", "v2"]}, {"health": {}})
+    assert shown["volumes"].machine_readable() == {"db-1": "v1,v2"}
+    assert shown["servers"].machine_readable() == {"db-1": "s1", "db-2": "s2"}
+
+
+def test_one_without_such_places_shows_none() -> None:
+    assert "volumes" not in _shown({}, {})

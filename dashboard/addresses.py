@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 #: of more, such as those of IPv6, nobody counts what is left
 _COUNTED = 1 << 24
+_ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{0,3}){1,3}|[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}")
 
 
 @dataclass(frozen=True)
@@ -76,3 +78,32 @@ def size(pools: Sequence[Mapping[str, str]]) -> int:
         int(ipaddress.ip_address(one["end"])) - int(ipaddress.ip_address(one["start"])) + 1
         for one in pools
     )
+
+
+def is_part(text: str) -> bool:
+    """Return whether a text is an address, or the beginning of one.
+
+    >>> is_part("192.0.2"), is_part("2001:db8::"), is_part("web.1"), is_part("192")
+    (True, True, False, False)
+    """
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is an address."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def filters(text: str) -> dict[str, str]:
+    """Return the compute API's filter by an address, or by the beginning of one.
+
+    >>> filters("192.0.2.1"), filters("2001:db8:")
+    ({'ip': '^192\\\\.0\\\\.2\\\\.1$'}, {'ip6': '^2001:db8:'})
+    """
+    pattern = re.escape(text)
+    exact = f"^{pattern}$" if is_whole(text) else f"^{pattern}"
+    return {"ip6" if ":" in text else "ip": exact}

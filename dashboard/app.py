@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from common.clients import direct
 from common.errors import ConfigurationError
-from dashboard import login, render
+from dashboard import login, password, render
 from dashboard.config import GROUP
 from dashboard.errors import ApiRefused
 from dashboard.guard import Guarded, Site
@@ -48,6 +48,7 @@ def make_app(conf: cfg.ConfigOpts, transport: requests.Session | None = None) ->
     app.add_route("/login", login.Login(site))
     app.add_route("/logout", login.Logout(site))
     app.add_route("/project", login.SwitchProject(site))
+    app.add_route("/password/change", password.ChangePassword(site))
     app.add_route("/theme", login.Theme(site))
     app.add_sink(static, r"/static/(?P<path>.+)")
     return Measured(RequestId(Proxies(app, conf)), "dashboard")

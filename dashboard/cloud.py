@@ -158,6 +158,17 @@ class Cloud:
         listed = (one for some in found.values() for one in some if one)
         return sorted({str(one["region_id"]) for one in listed})
 
+    def login_regions(self) -> list[str]:
+        """Return the regions that a client of the user is to be set up for."""
+        return [self._region] if self._region else self.regions()
+
+    def login_url(self) -> str:
+        """Return Keystone's public address. Raises ApiUnreachable where the catalog has none."""
+        found = self._endpoint(IDENTITY, interface="public")
+        if found is None:
+            raise ApiUnreachable(f"The catalog has no {IDENTITY} service.")
+        return found
+
     def send(self, call: Call) -> Any:
         """Send one call."""
         try:
@@ -187,9 +198,9 @@ class Cloud:
                 headers=sent,
                 raise_exc=False,
                 redirect=False,
-                **(
-                    {"json": call.body} if call.data is None else {"data": call.data, "log": False}
-                ),
+                # changes and their answers have secrets: passwords, private keys, tokens
+                log=call.method == "GET",
+                **({"json": call.body} if call.data is None else {"data": call.data}),
                 timeout=self._seconds,
             )
         except (ksa_exceptions.ConnectFailure, requests.RequestException) as error:
@@ -200,11 +211,13 @@ class Cloud:
                 self.waited += time.monotonic() - began
         return _content(answer, call.service)
 
-    def _endpoint(self, service: str, region: str | None = None) -> str | None:
+    def _endpoint(
+        self, service: str, region: str | None = None, interface: str = ""
+    ) -> str | None:
         try:
             found = self._access.service_catalog.url_for(
                 service_type=service,
-                interface=self._interface,
+                interface=interface or self._interface,
                 region_name=region or self._region,
             )
         except ksa_exceptions.CatalogException:
@@ -218,7 +231,7 @@ def _content(answer: requests.Response, service: str) -> Any:
         raise SessionEnded("The session has ended: log in again.")
     if answer.status_code >= 400:
         request_id = answer.headers.get("x-openstack-request-id", "")
-        message = _message(answer) or f"The {service} API answers {answer.status_code}."
+        message = message_of(answer) or f"The {service} API answers {answer.status_code}."
         raise ApiRefused(message, status=answer.status_code, request_id=request_id)
     if not answer.content:
         return {}
@@ -228,7 +241,7 @@ def _content(answer: requests.Response, service: str) -> Any:
         raise ApiUnreachable(f"The {service} API doesn't answer with JSON.") from error
 
 
-def _message(answer: requests.Response) -> str:
+def message_of(answer: requests.Response) -> str:
     """Return the sentence of an error, whichever API's form it has."""
     try:
         body = answer.json()

@@ -1,4 +1,4 @@
-"""Keystone: log in, choose a project, log out."""
+"""Keystone: log in, choose a project, change the password, log out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1.session import Session as HttpSession
 
+from dashboard.cloud import message_of, segment
 from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed, TooManyLogins
 
 #: projects that a session offers
@@ -63,6 +64,26 @@ class Identity:
         """Revoke a token. Raises ApiRefused or ApiUnreachable."""
         self._send("DELETE", "/auth/tokens", {"X-Auth-Token": token, "X-Subject-Token": token})
 
+    def change_password(self, user_id: str, old: str, new: str, address: str) -> None:
+        """Change a user's password, which revokes all of the user's tokens.
+
+        Raises LoginFailed where the old one is wrong, TooManyLogins, ApiUnreachable, and
+        ApiRefused with Keystone's sentence, such as what it demands of passwords.
+        """
+        body = {"user": {"original_password": old, "password": new}}
+        path = f"/users/{segment(user_id)}/password"
+        answer = self._request("POST", path, {"X-Forwarded-For": address}, body)
+        status = answer.status_code
+        if status >= 500:
+            raise ApiUnreachable("Keystone can't answer now.")
+        if status == http.HTTPStatus.UNAUTHORIZED:
+            raise LoginFailed("The present password is wrong.")
+        if status == http.HTTPStatus.TOO_MANY_REQUESTS:
+            raise TooManyLogins
+        if status >= 400:
+            sentence = message_of(answer) or "Keystone refuses the request."
+            raise ApiRefused(sentence, status=status)
+
     def _token(
         self, method: dict[str, Any], scope: Any, headers: dict[str, str] | None = None
     ) -> Token:
@@ -80,6 +101,14 @@ class Identity:
     def _send(
         self, method: str, path: str, headers: dict[str, str], body: Any = None
     ) -> requests.Response:
+        answer = self._request(method, path, headers, body)
+        if answer.status_code >= 400:
+            raise ApiRefused("Keystone refuses the request.", status=answer.status_code)
+        return answer
+
+    def _request(
+        self, method: str, path: str, headers: dict[str, str], body: Any = None
+    ) -> requests.Response:
         try:
             answer: requests.Response = self._http.request(
                 self._base + path,
@@ -94,6 +123,4 @@ class Identity:
             )
         except (ksa_exceptions.ConnectFailure, requests.RequestException) as error:
             raise ApiUnreachable("Keystone can't be reached.") from error
-        if answer.status_code >= 400:
-            raise ApiRefused("Keystone refuses the request.", status=answer.status_code)
         return answer

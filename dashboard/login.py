@@ -8,13 +8,12 @@ from collections.abc import Mapping
 import falcon
 
 from common.log import logger
-from dashboard import security
+from dashboard import attempts, security
 from dashboard.answer import View
 from dashboard.errors import ApiRefused, ApiUnreachable, LoginFailed, TooManyLogins
 from dashboard.guard import CSRF_FIELD, LOGIN, SESSION, THEME, Site, check_forged, form_of, now
 from dashboard.identity import Token
 from dashboard.sessions import Session
-from web.connections import peer_of
 
 LOG = logger(__name__)
 
@@ -58,49 +57,18 @@ class Login:
         if not user or max(map(len, form.values())) > _LONGEST * 8:
             raise LoginFailed
         domain = form.get("domain", "").strip() or self._site.options.user_domain
-        unscoped = self._unscoped(security.address(req), user, domain, form.get("password", ""))
+        address, password = security.address(req), form.get("password", "")
+        unscoped = attempts.counted(
+            self._site,
+            (user, domain, address),
+            lambda: self._site.identity.log_in(user, password, domain, address),
+        )
         projects = self._site.identity.projects(unscoped.id)
         if not projects:
             raise LoginFailed("You have no project: an administrator gives roles on one.")
         wanted = {name: key for key, name in projects}.get(form.get("project", "").strip())
         chosen = self._site.identity.scoped(unscoped.id, wanted or projects[0][0])
         return chosen, projects
-
-    def _unscoped(self, address: str, user: str, domain: str, password: str) -> Token:
-        """Return Keystone's answer, as long as not too many from that address have failed.
-
-        An attempt counts before it is made, or many at the same time would all pass.
-        Raises TooManyLogins, LoginFailed and ApiUnreachable.
-        """
-        options, store = self._site.options, self._site.sessions.store
-        pause = options.login_pause_seconds
-        of_address, of_user = self._counters(address, user, domain)
-        # That of the address is first: names that are tried make no counters of their own then.
-        most = {of_address: options.login_failures_of_address, of_user: options.login_failures}
-        for key, failures in most.items():
-            if store.count(key, now(), pause, more=1) > failures:
-                raise TooManyLogins
-        try:
-            found = self._site.identity.log_in(user, password, domain, address)
-        except LoginFailed:
-            LOG.warning("A login of user %r from %s failed.", user[:_LONGEST], address)
-            raise
-        except ApiUnreachable:
-            # This one alone: a password may be what Keystone can't answer.
-            for key in most:
-                store.count(key, now(), pause, more=-1)
-            raise
-        store.count(of_address, now(), pause, more=-1)
-        store.forget(of_user)
-        return found
-
-    def _counters(self, address: str, user: str, domain: str) -> tuple[str, str]:
-        """Return the names of the counters of an address, and of a user from there."""
-        peer = peer_of((address,))
-        # Keystone's names are the same in upper and lower case on MariaDB
-        facts = (domain.casefold(), user.casefold(), peer)
-        signed = self._site.sessions.signed
-        return signed(f"logins of {peer}"), signed(f"login {facts}")
 
     def _form(
         self,
@@ -116,6 +84,7 @@ class Login:
             "csrf": self._site.sessions.signed(mark),
             "given": {"user": "", "domain": self._site.options.user_domain, **given},
             "message": message,
+            "changed": bool(req.get_param("changed")),
         }
         self._site.send(req, resp, View("login.html", values, status))
 

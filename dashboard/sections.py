@@ -15,6 +15,7 @@ from dashboard.pages import (
     nodes,
     overview,
     quotas,
+    search,
     server_groups,
     servers,
     services,
@@ -22,12 +23,13 @@ from dashboard.pages import (
     volumes,
     waiting,
 )
+from dashboard.pages.access import credentials
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
 from dashboard.rights import May
 
 SECTIONS: tuple[Section, ...] = (
-    Section("Overview", overview.PAGES),
+    Section("Overview", (*overview.PAGES, *search.PAGES)),
     Section(
         "Servers",
         (*servers.PAGES, *all_regions.PAGES, *waiting.PAGES, *measurements.OF_SERVERS),
@@ -41,6 +43,8 @@ SECTIONS: tuple[Section, ...] = (
     Section("Images", images.PAGES),
     Section("Quotas", quotas.PAGES),
     Section("Usage", usage.PAGES),
+    Section("Access", credentials.PAGES),
+    Section("Password", credentials.PASSWORD_PAGES, within="Access"),
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),

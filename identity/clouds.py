@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shlex
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import yaml
 
-from common.clients import direct
+from common.clients import openrc as shell
 from identity.layout import REGION, SYSTEM_GRANTS
 from identity.private_file import private_directory, write_private
 
@@ -25,8 +23,6 @@ CLOUDS: Mapping[str, tuple[str, str]] = {
 """{cloud name: (user, project)}; `openrc` is the first."""
 
 _DOMAIN = "Default"
-#: variables that would mean another cloud or project
-_OTHERS = ("OS_CLOUD", "OS_TENANT_ID", "OS_TENANT_NAME")
 #: how long Keystone may take to answer
 _SECONDS = 30
 
@@ -109,12 +105,7 @@ def openrc(
         "OS_INTERFACE": "public",
         "OS_IDENTITY_API_VERSION": "3",
     }
-    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
-    if direct.is_of_this_machine(auth_url):
-        # A proxy would be sent the password, and connects to its own loopback address.
-        host = urlsplit(auth_url).hostname
-        lines.append(f'export no_proxy="${{no_proxy:-${{NO_PROXY:-}}}},{host}"\n')
-    return "".join([f"unset {' '.join(_OTHERS)}\n", *lines])
+    return shell.openrc(variables)
 
 
 def service_credentials(

@@ -8,7 +8,6 @@ differs from what is shown is sent.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import clock, ids
+from dashboard import addresses
 from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, IDENTITY, IMAGE, Call, following, segment
 from dashboard.page import Page
@@ -40,7 +40,6 @@ MOST_AT_ONCE = 100
 _EVERY = "all_tenants"
 _DETAIL = "/servers/detail"
 _MOST_SAID = 5
-_ADDRESS = re.compile(r"[0-9]{1,3}(\.[0-9]{0,3}){1,3}|[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}")
 
 #: what is done to several servers: those with a sentence ask first
 BULK: Mapping[str, Action] = {
@@ -170,20 +169,10 @@ def _searches(wanted: str) -> Iterator[dict[str, str]]:
         yield {}
         return
     yield {"name": re.escape(wanted)}
-    if _ADDRESS.fullmatch(wanted):
-        pattern = re.escape(wanted)
-        exact = f"^{pattern}$" if _is_address(wanted) else f"^{pattern}"
-        yield {"ip6" if ":" in wanted else "ip": exact}
+    if addresses.is_part(wanted):
+        yield addresses.filters(wanted)
     if len(wanted) <= 60 and not set(wanted) & set(",/"):
         yield {"tags": wanted}
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _shown(visit: Visit, found: Found) -> dict[str, Any]:

@@ -78,6 +78,11 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
         "/services/{service}/force-down",
     ),
     "/groups/{cluster_id:uuid}/{action}": ("/groups/{cluster}/recover",),
+    "/search": (
+        "/search",
+        "/search?for=-1",
+    ),
+    "/access/{credential_id}/delete": ("/access/{credential}/delete",),
     "/keypairs/delete": ("/keypairs/delete?name=laptop",),
     "/servers/{server_id:uuid}/charts": ("/servers/{server}/charts?period=week",),
     "/nodes/{host}/charts": (
@@ -145,6 +150,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     subnet = connection.network.create_subnet(
         network_id=network.id, ip_version=4, cidr="192.168.7.0/24", gateway_ip=None
     )
+    user = str(connection.current_user_id)
+    credential = connection.identity.create_application_credential(user, name="backup")
     servers = [
         compute.create_server(
             **{**wanted, "networks": [{"uuid": one} for one in (network.id, bridge.id)]},
@@ -193,11 +200,13 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "node": next(connection.clustering.nodes(cluster_id=cluster.id)).id,
             "server_group": apart.id,
             "subnet": subnet.id,
+            "credential": credential.id,
             "project": str(connection.current_project_id),
         }
     finally:
         admin.compute.delete_flavor(vast)
         compute.delete_keypair(keypair)
+        connection.identity.delete_application_credential(user, credential)
         compute.delete_server_group(apart)
         connection.clustering.delete_cluster(cluster)
         eventually(lambda: not list(connection.clustering.clusters()))

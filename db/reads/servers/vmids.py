@@ -28,7 +28,12 @@ class Vmid:
 
 
 def list_vmids(
-    connection: sa.Connection, limit: int, *, state: str | None = None, cluster: str | None = None
+    connection: sa.Connection,
+    limit: int,
+    *,
+    state: str | None = None,
+    cluster: str | None = None,
+    vmid: int | None = None,
 ) -> list[Vmid]:
     """Return VMIDs: those in doubt first, then by cluster and number."""
     template = (_T.cluster == _V.cluster) & (_T.vmid == _V.vmid)
@@ -42,4 +47,6 @@ def list_vmids(
         statement = statement.where(_V.state == state)
     if cluster is not None:
         statement = statement.where(_V.cluster == cluster)
+    if vmid is not None:
+        statement = statement.where(_V.vmid == vmid)
     return [Vmid(*row) for row in connection.execute(statement)]

@@ -353,6 +353,10 @@ def test_vmids_that_are_not_free_say_why_and_since_when(make: MakeApi) -> None:
     found = api.get("/vmids?state=quarantined&cluster=c1", token=auth.ADMIN).json["vmids"]
     assert [one["vmid"] for one in found] == [100_002]
     assert api.get("/vmids?cluster=other", token=auth.ADMIN).json["vmids"] == []
+    found = api.get("/vmids?vmid=100000", token=auth.ADMIN).json["vmids"]
+    assert [one["server"] for one in found] == [uuid_of(1)]
+    for odd in ("x", "-1", "", "1" * 10):
+        assert api.get(f"/vmids?vmid={odd}", token=auth.ADMIN).status_code == 400, odd
 
 
 def test_queues_of_hosts_say_when_they_were_reported(make: MakeApi) -> None:

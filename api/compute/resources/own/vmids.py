@@ -17,13 +17,15 @@ class Vmids:
 
     @operation(policies.VMID_READ, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """List VMIDs that aren't free, quarantined first; filters: `state`, `cluster`."""
+        """List VMIDs that aren't free, quarantined first; filters: `state`, `cluster`, `vmid`."""
         limit, _ = call.query.page(call.max_limit)
+        vmid = call.query.last("vmid")
         found = call.read(
             vmids.list_vmids,
             limit,
             state=call.query.last("state"),
             cluster=call.query.last("cluster"),
+            vmid=None if vmid is None else int(vmid),
         )
         return {"vmids": [_view(one) for one in found]}
 

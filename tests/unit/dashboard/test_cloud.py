@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import requests
+from keystoneauth1.access.access import AccessInfoV3
+from keystoneauth1.session import Session
+from requests.adapters import BaseAdapter
+
+from dashboard.cloud import IDENTITY, Cloud
+
+SECRET = "a-secret"
+_ENDPOINTS = [
+    {"interface": "public", "region_id": "one", "region": "one", "url": "http://keystone.example"},
+    {"interface": "internal", "region_id": "one", "region": "one", "url": "http://inside.example"},
+]
+_TOKEN = {
+    "token": {
+        "methods": ["token"],
+        "expires_at": "2099-01-01T00:00:00.000000Z",
+        "catalog": [{"type": "identity", "name": "keystone", "endpoints": _ENDPOINTS}],
+    }
+}
+
+
+class Keystone(BaseAdapter):
+    """Answers every request with a secret."""
+
+    def send(self, request: Any, *_: Any, **__: Any) -> requests.Response:
+        answer = requests.Response()
+        answer.status_code, answer.request, answer.url = 201, request, str(request.url)
+        answer.headers["Content-Type"] = "application/json"
+        answer._content = f'{{"secret": "{SECRET}"}}'.encode()
+        return answer
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    transport = requests.Session()
+    transport.mount("http://", Keystone())
+    access = AccessInfoV3(_TOKEN, "token")
+    pool = ThreadPoolExecutor(1)
+    http = Session(session=transport)
+    return Cloud(http, access, pool, interface="internal", region=None, seconds=1)
+
+
+def test_changes_and_their_answers_are_in_no_log(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "keystoneauth")
+    assert cloud.post(IDENTITY, "/x", {"password": "another-secret"}) == {"secret": SECRET}
+    assert "secret" not in caplog.text
+    cloud.get(IDENTITY, "/x")
+    assert "/x" in caplog.text, "it would be there"
+
+
+def test_clients_log_in_at_the_public_address(cloud: Cloud) -> None:
+    assert cloud.login_url() == "http://keystone.example/v3"

@@ -7,6 +7,7 @@ these. From 1.0.0 on something may be added to each, and nothing removed or chan
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 import enum
 import hashlib
@@ -131,11 +132,15 @@ def fields() -> Surface:
     What a release adds has a default: ``optional``.
     """
     found = {}
-    for one in _messages():
-        written = _annotations(one)
+    messages = _messages()
+    names = collections.Counter(one.__name__ for one in messages)
+    for one in messages:
+        name, written = one.__name__, _annotations(one)
+        if names[name] > 1:
+            name = f"{one.__module__}.{name}"
         for field in dataclasses.fields(one):
             optional = " optional" if _is_optional(field) else ""
-            found[f"{one.__name__}.{field.name}"] = f"{written[field.name]}{optional}"
+            found[f"{name}.{field.name}"] = f"{written[field.name]}{optional}"
     return found
 
 

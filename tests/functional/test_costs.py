@@ -50,7 +50,7 @@ DELETE_STATEMENTS = 18
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6
 #: of nine servers in one request, which are decided and claimed together
-BATCH, BATCHES = 9, 3
+BATCH, BATCHES = 9, 8
 QUOTA = BATCH * BATCHES
 BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 90, 14
 HOSTS = 3
@@ -363,10 +363,12 @@ def test_many_at_once_are_decided_and_claimed_together(cloud: Cloud, tmp_path: P
         assert CREATE_CALLS <= cloud.driver.count("call") < CREATE_CALLS + BATCH
         assert cloud.statements["placement"] <= BATCH_PLACEMENT_STATEMENTS or not already
         statements.append(cloud.statements["cloud"])
+        if statements[-1] <= BATCH_STATEMENTS and already:
+            break
     # On a busy machine the outcomes come one after the other, each with statements of its own.
-    assert min(statements) <= BATCH_STATEMENTS
+    assert min(statements) <= BATCH_STATEMENTS, statements
     spread = "SELECT count(*) FROM servers GROUP BY host ORDER BY 1"
-    assert look(tmp_path, spread) == BATCHES * BATCH // HOSTS
+    assert look(tmp_path, spread) == len(statements) * BATCH // HOSTS
 
 
 def look(folder: Path, query: str, *values: str) -> Any:

@@ -241,9 +241,9 @@ def test_a_drive_that_was_left_goes_while_the_vm_lives_with_its_own(
     simulator.control("DELETE", "faults")
     assert (drive, "pve1") in stage.volumes
     config = as_root(simulator).nodes("pve2").qemu(placed.vmid).config
-    config.post(ide2="none,media=cdrom")
+    config.put(ide2="none,media=cdrom")
     refused("the VM has no drive of its own on pve2")
-    config.post(ide2=f"{drive},media=cdrom")
+    config.put(ide2=f"{drive},media=cdrom")
     assert stage.worker.run(remove).gone
     assert stage.whole("pve2")
     stage.end("pve2")

@@ -120,6 +120,7 @@ def look_as_reader(reader: Browser, path: str) -> None:
     assert reader.status == 200
     assert {one.action for one in found.forms} == {
         "/dashboard/project",
+        "/dashboard/search",
         "/dashboard/theme",
         "/dashboard/logout",
     }

@@ -58,11 +58,11 @@ def test_what_is_named_is_there() -> None:
 
 
 def test_there_are_two_of_each_and_three_brokers() -> None:
-    kinds = ("public", "placement", "conductor", "scheduler", "console", "dashboard")
+    kinds = ("public", "placement", "conductor", "scheduler", "compute", "console", "dashboard")
     wanted = {f"{kind}-{number}" for kind in kinds for number in (1, 2)}
-    assert wanted | {"mq1", "mq2", "mq3", "postgres", "identity", "compute"} <= set(
-        READ["services"]
-    )
+    assert wanted | {"mq1", "mq2", "mq3", "postgres", "identity"} <= set(READ["services"])
+    workers = {READ["services"][f"compute-{number}"]["hostname"] for number in (1, 2)}
+    assert len(workers) == 2
 
 
 def filled(text: str) -> str:

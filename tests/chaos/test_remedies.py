@@ -268,6 +268,6 @@ def test_every_category_has_a_remedy(category: Category) -> None:
     # The decision says what would have worked; a protected VM always has the line.
     assert text or category in {Category.NO_VALID_HOST, Category.PROTECTED}
     passing = {Category.LOCK, Category.TASK_TIMEOUT, Category.UNKNOWN_OUTCOME}
-    filled = text.format(server="SERVER", again="AGAIN", log="LOG")
+    filled = text.format(server="SERVER", again="AGAIN", log="LOG", where="WHERE")
     assert filled != "AGAIN" or category in passing, "only what passes by itself is just repeated"
     assert "explain" not in text, "that is where it is read"

@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with engine.begin() as connection:
             fill(connection, given.rows)
         filled = time.monotonic() - began
-        # Else it does so by itself in the middle of what is measured.
+        # Else autovacuum does so during the second measurement.
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("VACUUM ANALYZE")
             connection.exec_driver_sql("CHECKPOINT")

@@ -1203,7 +1203,7 @@ scaling_members = sa.Table(
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("recoveries", sa.Integer, nullable=False),  # in a row, that did not help
     sa.Column("ready_at", UtcDateTime),  # since when its server is well
-    sa.Column("health", sa.String(8)),  # common.messages.health.Health; None: not checked yet
+    sa.Column("health", sa.String(8)),  # common.messages.health.CheckResult; None: not checked yet
     sa.Column("health_reason", sa.Text),  # why it is not well
     sa.Column("health_at", UtcDateTime),  # when that was reported
     sa.Column("repaired_at", UtcDateTime),  # its checks begin again after a repair

@@ -97,7 +97,7 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
 
 
 def _of_zones(group: Group, members: Sequence[Member]) -> Iterator[str]:
-    """Yield how a group's servers differ by zones, and what is done about that."""
+    """Yield how a group's servers differ by zones, and how they are evened out."""
     asked = options(group.config)
     found = collections.Counter(
         one.pinned_zone for one in members if one.server_uuid and one.deleted_at is None

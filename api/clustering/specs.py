@@ -204,7 +204,7 @@ def _check_deletion(properties: Mapping[str, Any]) -> None:
         raise Invalid("destroy_after_deletion must be true or false.")
 
 
-#: detections of what is seen of servers at once
+#: detections that need no polling: the ledger has what happens to servers
 _SEEN = (None, "NODE_STATUS_POLLING", "LIFECYCLE_EVENTS", "HYPERVISOR_STATUS_POLLING")
 #: number of a detection → (least, most)
 _DETECTION_LIMITS: Mapping[str, tuple[int, int]] = {

@@ -41,7 +41,7 @@ class GuestHealth:
 
     server_uuid: str
     begins_at: datetime.datetime
-    """As it was asked: an answer to what was asked before a repair says nothing."""
+    """That of the question: answers to questions from before a repair are ignored."""
     result: CheckResult
     text: str = ""
     """Why it is not well."""

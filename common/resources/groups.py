@@ -225,7 +225,7 @@ def _value(field: str, name: str, given: Any) -> Any:
 
 
 def _kept(name: str, given: Any) -> tuple[Keep, ...]:
-    """Return what is kept. Raises ValueError with a sentence."""
+    """Return the kinds that belong to places. Raises ValueError with a sentence."""
     names = given.split(",") if isinstance(given, str) else given
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise ValueError(f"{name} must be volumes, or empty.")

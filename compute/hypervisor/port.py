@@ -494,7 +494,7 @@ class Hypervisor(Protocol):
         """
 
     def measure(self, wanted: Measure) -> Measured:
-        """Return measurements; nothing of what was never recorded. Raises HypervisorError."""
+        """Return measurements; none that were never recorded. Raises HypervisorError."""
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """Make what passes a VM's interfaces what is wanted; never opens in between.

@@ -114,6 +114,7 @@ class HealthChecks:
             try:
                 wait = self.turn()
             except Exception:
+                # Without this thread no member would be checked until the worker is restarted.
                 LOG.exception("The members of groups were not checked; trying again.")
                 loops.failed(_NAME)
                 wait = ASK_SECONDS
@@ -168,6 +169,7 @@ class HealthChecks:
         except Unknown as error:
             result, text = CheckResult.UNKNOWN, str(error)
         except Exception:
+            # Nobody waits for this result; the member is checked again after its interval.
             LOG.exception("Server %s was not checked.", asked.server_uuid)
             result, text = None, ""
         else:
@@ -213,7 +215,7 @@ class HealthChecks:
 
 
 def _is_same(before: GuestCheck, now: GuestCheck) -> bool:
-    """Return whether a member is checked as before: only what is known of it differs."""
+    """Return whether a member is checked as before: only its reported result may differ."""
     return _known(before, None) == _known(now, None)
 
 

@@ -7,6 +7,7 @@ slowly the guest answers.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import ssl
 import time
@@ -16,9 +17,10 @@ from common.resources.health_checks import Location
 
 #: for a whole probe, connection included
 SECONDS = 5.0
-#: what is read of an answer
+#: the longest part of an answer that is read
 _BYTES_MOST = 65_536
 _CHUNK, _STATUS_MOST = 4096, 999
+_NOT_OF_HOSTS = re.compile(r"[^A-Za-z0-9.-]")
 
 
 class Refused(Exception):
@@ -73,7 +75,8 @@ def _secured(connection: socket.socket, address: str, *, verify: bool) -> ssl.SS
 
 def _answer(connection: socket.socket, where: Location, name: str, until: float) -> bytes:
     """Return the beginning of the answer to a request."""
-    host = name.encode("ascii", "replace").decode().replace("?", "-")
+    # A name may have anything in it, and must not become another header.
+    host = _NOT_OF_HOSTS.sub("-", name)
     lines = (f"GET {where.target} HTTP/1.0", f"Host: {host}", "Connection: close", "", "")
     connection.settimeout(_left(until))
     connection.sendall("\r\n".join(lines).encode("ascii"))

@@ -142,8 +142,9 @@ class Look:
 
 
 def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
-    """Return a group with its members, locked; None: it is deleted. Six
-    queries, and one more where places with volumes have no server.
+    """Return a group with its members, locked; None: it is deleted.
+
+    Six queries, and one more where places with volumes have no server.
 
     ``patience``: for how many seconds agents may be silent before their hosts count as away.
     """

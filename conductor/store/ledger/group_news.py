@@ -54,9 +54,8 @@ def note_zones(connection: sa.Connection, names: Collection[str]) -> None:
     and placement are notified of a host at about the same time."""
     group, zones = scaling_groups.c, hosts.zones_of(connection, names)
     for row in connection.execute(sa.select(group.id, group.config)):
-        wanted = row.config.get(ZONES)
-        names = options(row.config).zones if wanted else ()
-        if zones.intersection(names):
+        spread = options(row.config).zones if row.config.get(ZONES) else ()
+        if zones.intersection(spread):
             work = functools.partial(_look_soon, connection, row.id)
             before_commit(connection, f"zones of group {row.id}", work)
 

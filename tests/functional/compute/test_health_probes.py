@@ -73,6 +73,14 @@ def test_a_guest_that_is_well(guest: Guest) -> None:
     assert ask(guest, contains="ready") == f"Port {guest.port} answers without 'ready'."
     lines = guest.asked[0].decode().split("\r\n")
     assert lines[:2] == ["GET /health HTTP/1.0", "Host: web-1"]
+
+
+def test_a_name_is_no_other_header(guest: Guest) -> None:
+    guest.says(b"HTTP/1.1 200 OK\r\n\r\n")
+    where = Location(False, guest.port, "/")
+    assert probes.http(HERE, where, "web\r\nX-Evil: 1\u00e9", seconds=5) == ""
+    lines = guest.asked[0].decode().split("\r\n")
+    assert lines == ["GET / HTTP/1.0", "Host: web--X-Evil--1-", "Connection: close", "", ""]
     probes.tcp(HERE, guest.port)
 
 

@@ -83,17 +83,19 @@ class Visit:
             self.note(refused.message, "failed", refused.request_id)
             return None
 
-    def change(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
-        """Send a change, and go to a page that says `said`, or why the API refused it."""
-        if self.changed(send, *arguments) is not None:
-            self.note(said)
+    def change(
+        self, path: str, said: str, send: Any, *arguments: Any, back: str = "", kind: str = "done"
+    ) -> Redirect:
+        """Send a change, and go to a page that says `said`; or why the API refused it, which is
+        said on the page `back`, where that is another one."""
+        if self.changed(send, *arguments) is None:
+            return Redirect(back or path)
+        self.note(said, kind)
         return Redirect(path)
 
-    def begin(self, path: str, said: str, send: Any, *arguments: Any) -> Redirect:
-        """Send what the cloud then works on, and go to a page that says so, or why it won't."""
-        if self.changed(send, *arguments) is not None:
-            self.note(said, "begun")
-        return Redirect(path)
+    def begin(self, path: str, said: str, send: Any, *arguments: Any, back: str = "") -> Redirect:
+        """Send what the cloud then works on: as ``change``."""
+        return self.change(path, said, send, *arguments, back=back, kind="begun")
 
     @property
     def limit(self) -> int:

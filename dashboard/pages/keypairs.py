@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, Call, following, segment
 from dashboard.errors import ApiRefused
@@ -35,17 +38,23 @@ def _list(visit: Visit, given: dict[str, str], refused: ApiRefused | None = None
 def create(visit: Visit) -> Answer:
     """Import a public key; without one, make a key pair and show its private key, once."""
     given = {name: visit.field(name) for name in ("name", "public_key")}
-    asked = {name: value for name, value in given.items() if value or name == "name"}
-    version = "" if given["public_key"] else _MAKES_KEYS
-    call = Call(COMPUTE, _API, body={"keypair": asked}, method="POST", version=version)
     try:
-        made = visit.cloud.send(call)["keypair"]
+        made = make(visit, given["name"], given["public_key"])
     except ApiRefused as refused:
         return _list(visit, given, refused)
     if "private_key" in made:
         return view("keypair_made.html", keypair=made)
     visit.note(f"The key {made['name']} is imported.")
     return Redirect(PATH)
+
+
+def make(visit: Visit, name: str, public_key: str) -> Mapping[str, Any]:
+    """Import a public key, or make a key pair where that is empty. Raises ApiRefused."""
+    asked = {"name": name, **({"public_key": public_key} if public_key else {})}
+    version = "" if public_key else _MAKES_KEYS
+    call = Call(COMPUTE, _API, body={"keypair": asked}, method="POST", version=version)
+    made: Mapping[str, Any] = visit.cloud.send(call)["keypair"]
+    return made
 
 
 def ask_delete(visit: Visit) -> Answer:

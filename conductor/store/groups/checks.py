@@ -10,7 +10,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import clock
 from common.messages.health import CheckResult, GuestCheck, GuestHealth
 from common.resources import groups
 from common.resources.groups import HEALTH_TYPE, MemberState
@@ -156,8 +155,5 @@ def take(connection: sa.Connection, worker: str, found: Sequence[GuestHealth]) -
     for group_id, members in sorted(by_group.items()):
         # In the order in which all lock them.
         store.open_operations(connection, group_id)
-        for row in sorted(members, key=lambda row: str(row.id)):
-            one = news[row.server_uuid]
-            values = {"health": one.result, "health_reason": one.text}
-            store.change_member(connection, row.id, health_at=clock.utcnow(), **values)
+        store.note_health(connection, {str(row.id): news[row.server_uuid] for row in members})
         group_news.wake(connection, group_id)

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from common import clock, codec
 from common.errors import NotFound
+from common.messages.health import GuestHealth
 from common.resources.groups import ZONES, MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from common.resources.volumes import VolumeStatus
@@ -226,6 +227,17 @@ def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 def change_member(connection: sa.Connection, member_id: str, **values: Any) -> None:
     """Change columns of a member."""
     connection.execute(scaling_members.update().where(_M.id == member_id).values(**values))
+
+
+def note_health(connection: sa.Connection, found: Mapping[str, GuestHealth]) -> None:
+    """Store what checks say of some members, by their IDs. One statement."""
+    change = scaling_members.update().where(_M.id == sa.bindparam("member"))
+    now = clock.utcnow()
+    rows = [
+        {"member": key, "health": one.result, "health_reason": one.text, "health_at": now}
+        for key, one in sorted(found.items())
+    ]
+    connection.execute(change, rows)
 
 
 def remove(connection: sa.Connection, member_ids: Sequence[str]) -> None:

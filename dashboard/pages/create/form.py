@@ -11,7 +11,7 @@ from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, Call, Missing
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
-from dashboard.pages import flavors
+from dashboard.pages import flavors, keypairs
 from dashboard.pages.create import quota, request, spelled
 from dashboard.pages.create.offers import CALLS, Offers, offers
 from dashboard.pages.create.request import Given
@@ -19,8 +19,6 @@ from dashboard.rights import May
 from dashboard.story import Decided, decided
 from dashboard.visit import Visit, as_number
 
-#: the last microversion that generates key pairs
-_GENERATES = "compute 2.91"
 _MAKE, _IMPORT = "make", "import"
 _FIT, _PREVIEW = "fit", "preview"
 
@@ -64,12 +62,8 @@ def _key(visit: Visit, given: Given) -> Key | None:
     """Make or import the key pair that the form asks for; None: it asks for none."""
     if given["key_how"] not in (_MAKE, _IMPORT):
         return None
-    asked = {"name": given["key_name"], "type": "ssh"}
-    version = _GENERATES
-    if given["key_how"] == _IMPORT:
-        asked["public_key"], version = given["public_key"], ""
-    sent = Call(COMPUTE, "/os-keypairs", body={"keypair": asked}, method="POST", version=version)
-    made = visit.cloud.send(sent)["keypair"]
+    public_key = given["public_key"] if given["key_how"] == _IMPORT else ""
+    made = keypairs.make(visit, given["key_name"], public_key)
     return Key(made["name"], made.get("private_key") or "")
 
 

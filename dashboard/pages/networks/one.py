@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dashboard import addresses
-from dashboard.answer import Answer, Redirect, confirm, view
+from dashboard.answer import Answer, confirm, view
 from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
 from dashboard.page import Page
 from dashboard.rights import May
@@ -88,10 +88,9 @@ def ask_delete(visit: Visit) -> Answer:
 
 def delete(visit: Visit) -> Answer:
     """Delete a network."""
-    if visit.changed(visit.cloud.delete, NETWORK, _path(visit)) is None:
-        return Redirect(_page(visit))
-    visit.note("The network is deleted.")
-    return Redirect(PATH)
+    said = "The network is deleted."
+    send = visit.cloud.delete
+    return visit.change(PATH, said, send, NETWORK, _path(visit), back=_page(visit))
 
 
 def add_subnet(visit: Visit) -> Answer:

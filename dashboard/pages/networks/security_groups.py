@@ -175,10 +175,9 @@ def ask_delete(visit: Visit) -> Answer:
 
 def delete(visit: Visit) -> Answer:
     """Delete a group."""
-    if visit.changed(visit.cloud.delete, NETWORK, _path(visit)) is None:
-        return Redirect(_page(visit))
-    visit.note("The group is deleted.")
-    return Redirect(PATH)
+    said = "The group is deleted."
+    send = visit.cloud.delete
+    return visit.change(PATH, said, send, NETWORK, _path(visit), back=_page(visit))
 
 
 def _id(visit: Visit) -> str:

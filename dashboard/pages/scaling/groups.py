@@ -169,11 +169,9 @@ def delete(visit: Visit) -> Answer:
     """Delete a group, with its servers or without."""
     keep = bool(visit.field("keep"))
     body = {"micronova:delete": {"keep": keep}}
-    if visit.changed(visit.cloud.post, CLUSTERING, f"{cluster_path(visit)}/actions", body) is None:
-        return Redirect(page_of(visit))
-    servers = "its servers remain" if keep else "with its servers"
-    visit.note(f"The group is being deleted, {servers}.", "begun")
-    return Redirect(PATH)
+    said = f"The group is being deleted, {'its servers remain' if keep else 'with its servers'}."
+    path, send = f"{cluster_path(visit)}/actions", visit.cloud.post
+    return visit.begin(PATH, said, send, CLUSTERING, path, body, back=page_of(visit))
 
 
 def ask_recover_member(visit: Visit) -> Answer:

@@ -7,7 +7,7 @@ from typing import Any
 
 import falcon
 
-from dashboard.answer import Answer, Redirect, view
+from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IMAGE, VOLUME, Call, rows, segment
 from dashboard.page import Page
 from dashboard.pages import flavors
@@ -90,10 +90,8 @@ def ask_delete(visit: Visit) -> Answer:
 def delete(visit: Visit) -> Answer:
     """Delete a server, after the page that asks."""
     path = _path(visit)
-    if visit.changed(visit.cloud.delete, COMPUTE, path) is None:
-        return Redirect(path)
-    visit.note("The server is being deleted.", "begun")
-    return Redirect("/servers")
+    said = "The server is being deleted."
+    return visit.begin("/servers", said, visit.cloud.delete, COMPUTE, path, back=path)
 
 
 def _sizes(

@@ -8,7 +8,7 @@ from typing import Any
 
 import falcon
 
-from dashboard.answer import Answer, Redirect, View, view
+from dashboard.answer import Answer, View, view
 from dashboard.cloud import COMPUTE, VOLUME, Call, rows, segment
 from dashboard.page import Page
 from dashboard.pages.server.storage import plug
@@ -231,10 +231,8 @@ def ask_delete(visit: Visit) -> Answer:
 def delete(visit: Visit) -> Answer:
     """Delete a volume."""
     path = _path(visit)
-    if visit.changed(visit.cloud.delete, VOLUME, path) is None:
-        return Redirect(path)
-    visit.note("The volume is being deleted.", "begun")
-    return Redirect("/volumes")
+    said = "The volume is being deleted."
+    return visit.begin("/volumes", said, visit.cloud.delete, VOLUME, path, back=path)
 
 
 def _action(visit: Visit) -> Action:

@@ -170,11 +170,11 @@ def test_heartbeats_say_what_works_on_a_storage(
 
     def held() -> tuple[Queue, ...]:
         queues = told().of_host("pve1")
-        return queues if sum(one.running for one in queues) == 4 else ()
+        return queues if [one.running for one in queues] == [2, 2] else ()
 
     operations, local = worker.conductor.wait_for(held)
-    assert (operations.kind, operations.running, operations.waiting) == (OPERATIONS, 2, 0)
-    assert (local.name, local.shared, local.running, local.waiting) == ("local", False, 2, 0)
+    assert (operations.kind, operations.waiting) == (OPERATIONS, 0)
+    assert (local.name, local.shared, local.waiting) == ("local", False, 0)
     assert local.width >= 2
     assert told().of_host("pve2") == told().idle
     simulator.control("DELETE", "faults")

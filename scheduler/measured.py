@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from common.errors import Unavailable
-from common.messages.scheduling import Decision
+from common.messages.scheduling import LEFT, Decision
 from common.metrics import table
 from scheduler.select import CHANGED, CLAIMED, FULL, NOT_TOGETHER, TAKEN
 
@@ -17,6 +17,7 @@ _RESULTS = {
     FULL: "full",
     CHANGED: "changed",
     NOT_TOGETHER: "together",
+    LEFT: "left",
 }
 
 

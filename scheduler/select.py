@@ -15,7 +15,7 @@ from oslo_config import cfg
 from common import clock
 from common.errors import GenerationConflict, Unavailable
 from common.log import logger
-from common.messages.scheduling import Alternate, Decision, RequestSpec
+from common.messages.scheduling import LEFT, Alternate, Decision, RequestSpec
 from placement.client import PlacementClient
 from placement.messages import NewClaim
 from scheduler.columnar.forms import counted_together
@@ -108,18 +108,18 @@ class Decider:
         with self._in_turn():
             hosts, choices = self._choices(requests)
             chosen = [(request, choice) for request, choice in choices if choice.ranked]
-            claimed = not chosen or self._claim_together(chosen)
+            enough = len(chosen) >= requests[0].least
+            claimed = not (chosen and enough) or self._claim_together(chosen)
         if not claimed:
             tried = {one.server_uuid: choice.ranked[0].host for one, choice in chosen}
             return self._one_by_one(requests, tried)
         lost = self._lost([request for request, choice in choices if not choice.ranked])
         seconds = round((self._timer() - begun) / len(requests), 6)
         LOG.info("%d of %d servers have a host.", len(chosen), len(requests))
+        found = self._claimed if enough else self._left
         return [
             dataclasses.replace(
-                self._claimed(
-                    request, choice, len(hosts), brief=number > 0 and not request.by_itself
-                ),
+                found(request, choice, len(hosts), brief=number > 0 and not request.by_itself),
                 seconds=seconds,
             )
             if choice.ranked
@@ -165,6 +165,14 @@ class Decider:
     ) -> Decision:
         won = self._outcomes.won(request, choice, 0, considered, brief=brief)
         return dataclasses.replace(won, claims=(_claim_entry(choice.ranked[0].host, CLAIMED),))
+
+    def _left(
+        self, request: RequestSpec, choice: Choice, considered: int, *, brief: bool
+    ) -> Decision:
+        """Return the decision on a server that has a host where others of its create have none."""
+        won = self._outcomes.won(request, choice, 0, considered, brief=brief)
+        left = (_claim_entry(choice.ranked[0].host, LEFT),)
+        return dataclasses.replace(won, host=None, uuid=None, alternates=(), claims=left)
 
     def _lost(self, requests: Sequence[RequestSpec]) -> dict[str, Decision]:
         """Return decisions without a host for servers that are alike: explained once."""

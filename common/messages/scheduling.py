@@ -10,6 +10,9 @@ from typing import Any
 
 from common.resources.server_groups import GroupFacts
 
+#: the result of a claim that was not made, as too few servers of a create have a host
+LEFT = "left, as min_count isn't met"
+
 
 @dataclass(frozen=True)
 class ImageHome:
@@ -96,6 +99,8 @@ class RequestSpec:
     """The only place of its image; None: hosts say whether they have it."""
     by_itself: bool = False
     """It was asked for by itself, so its decision has every detail, independent of others'."""
+    least: int = 0
+    """Of servers that are decided on together: where fewer have a host, none is claimed."""
     volumes: tuple[VolumeNeed, ...] = ()
     volume_backed: bool = False
     """Its root disk is one of the volumes: it needs no room for a disk of its own."""
@@ -197,3 +202,9 @@ class Decision:
     conductor, which knows the owner's flavors."""
     suggestion: Suggestion | None = None
     seconds: float = 0.0
+
+    @property
+    def found(self) -> bool:
+        """Return whether there was a host for it, though none is claimed where others of its
+        create have none."""
+        return self.host is not None or any(one["result"] == LEFT for one in self.claims)

@@ -189,7 +189,7 @@ REFUSED_HOSTS = Counter(
 CLAIMS = Counter(
     "micronova_scheduler_claims_total",
     "Claims by their result: claimed, taken (by another request), full (passed over in a claim), "
-    "changed (each time), together (not to be had for all at once).",
+    "changed (each time), together (not to be had for all at once), left (too few for min_count).",
     ("result",),
 )
 CLAIM_CONFLICTS = Counter(

@@ -67,10 +67,10 @@ def with_flavor(requested: RequestSpec, suggestion: Suggestion, offer: Offer) ->
 
 def too_few(decisions: Sequence[Decision], least: int) -> str:
     """Return why none of a create's servers is built; empty: at least so many have a host."""
-    placed = sum(decision.host is not None for decision in decisions)
+    placed = sum(decision.found for decision in decisions)
     if placed >= least:
         return ""
-    why = next(decision for decision in decisions if decision.host is None)
+    why = next(decision for decision in decisions if not decision.found)
     if not placed:
         return why.reason or "No valid host was found."
     text = f"Hosts were found for {placed} servers, and min_count asks for {least}: none is built."
@@ -80,10 +80,11 @@ def too_few(decisions: Sequence[Decision], least: int) -> str:
 def all_or_none(decisions: Sequence[Decision], least: int) -> list[Decision]:
     """Return the decisions about a create's servers: all, or none below ``least`` hosts.
 
-    The claims are released when those servers' builds end.
+    The scheduler claims none of them then, unless other requests took some of what it chose. Such
+    claims are released when those servers' builds end.
     """
     reason = too_few(decisions, least)
-    if not reason or all(decision.host is None for decision in decisions):
+    if not any(decision.found for decision in decisions) or not reason:
         return list(decisions)
     return [_given_up(decision, reason, least) for decision in decisions]
 

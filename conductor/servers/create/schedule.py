@@ -131,12 +131,15 @@ class Placing:
         around = self._around(*builds[0])
         seconds = self._patience()
         room = self._waits.room_for(builds[0][1])
-        decisions = self._cloud.scheduler.select_many(
-            builds[0][0].ctxt,
-            tuple(_requested(operation, server, around, seconds) for operation, server in builds),
-        )
         # Servers that were deleted since the request don't count as missing.
         least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
+        decisions = self._cloud.scheduler.select_many(
+            builds[0][0].ctxt,
+            tuple(
+                dataclasses.replace(_requested(operation, server, around, seconds), least=least)
+                for operation, server in builds
+            ),
+        )
         decisions = no_valid_host.all_or_none(decisions, least)
         if batches.is_undecided(builds[0][0]):
             too_few = no_valid_host.too_few(decisions, least)

@@ -10,7 +10,7 @@ import pytest
 from common import clock, config
 from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
-from common.messages.scheduling import Alternate, Decision
+from common.messages.scheduling import LEFT, Alternate, Decision
 from common.resources.server_groups import GroupFacts
 from placement.messages import Allocations, Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
@@ -195,6 +195,20 @@ def test_where_somebody_was_faster_each_is_decided_alone() -> None:
     for decision in decisions:
         results = [claim["result"] for claim in decision.claims]
         assert results == ["not to be had for all at once", "claimed"]
+
+
+@pytest.mark.parametrize(("least", "claimed"), [(2, 2), (3, 0)])
+def test_nothing_is_claimed_for_fewer_than_asked_for(least: int, claimed: int) -> None:
+    """Else others would find no room until it is given back."""
+    placement = FakePlacement()
+    filters: dict[str, Filter] = {"resources": resources}
+    asked = many(3, memory_mib=8000, disk_gib=0, least=least)
+    decisions = a_decider(placement, filters).decide_many(asked)
+    assert sum(map(len, placement.together)) + len(placement.claims) == claimed
+    assert [one.found for one in decisions] == [True, True, False]
+    assert [one.host is None for one in decisions] == [not claimed, not claimed, True]
+    if not claimed:
+        assert [one["result"] for one in decisions[0].claims] == [LEFT]
 
 
 APART = GroupFacts("g", "anti-affinity")

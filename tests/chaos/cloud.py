@@ -105,6 +105,8 @@ class Cloud:
             max_count=count,
             networks=(RequestedNetwork(network),),
             force_host=host,
+            # As the API does: whichever conductors are asked, it is created once.
+            uuids=tuple(ids.new_uuid() for _ in range(count)),
             **more,  # type: ignore[arg-type]
         )
         self._ask("create_servers", lambda: self.client.create_servers(self.context(), request))

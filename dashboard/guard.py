@@ -25,6 +25,7 @@ from dashboard.identity import Identity
 from dashboard.navigation import navigation
 from dashboard.page import Page, Section
 from dashboard.sessions import Session, Sessions
+from dashboard.unchanged import Unchanged
 from dashboard.visit import Visit
 from web import bodies
 from web.errors import Fault, UnsupportedMedia
@@ -53,6 +54,7 @@ class Site:
         self.options, self.sessions, self.sections = options, sessions, sections
         self.identity = Identity(http, options.auth_url, options.request_seconds)
         self._http, self._templates = http, templates
+        self._unchanged = Unchanged()
 
     @functools.cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -100,6 +102,7 @@ class Site:
             page_size=self.options.page_size,
             data=self._data(req, name) if req.method == "PUT" else None,
             is_fragment=bool(req.get_header("HX-Request")),
+            unchanged=self._unchanged,
         )
 
     def _data(self, req: falcon.Request, name: str) -> Data:

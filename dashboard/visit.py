@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +15,7 @@ from dashboard.cloud import Cloud, Data
 from dashboard.errors import ApiRefused
 from dashboard.rights import May
 from dashboard.sessions import Session
+from dashboard.unchanged import Unchanged
 
 _MOST_ROWS = 1000
 
@@ -44,6 +45,8 @@ class Visit:
     """What is uploaded, of a PUT."""
     is_fragment: bool = False
     """Whether htmx asks for a part of the page."""
+    unchanged: Unchanged = field(default_factory=Unchanged)
+    """What is known for all browsers."""
 
     def may(self, what: May) -> bool:
         """Return whether the user's roles allow something, as far as is known here."""

@@ -131,8 +131,14 @@ def _everybody(visit: Visit) -> dict[str, Any]:
 
 def _changed(visit: Visit, since: str) -> bool:
     """Return whether any server that the user may see has changed."""
-    query = {"changes-since": since, "limit": 1, **_everybody(visit)}
-    return bool(visit.cloud.get(COMPUTE, PATH, **query)["servers"])
+    everybody = _everybody(visit)
+
+    def ask(since: str) -> bool:
+        query = {"changes-since": since, "limit": 1, **everybody}
+        return bool(visit.cloud.get(COMPUTE, PATH, **query)["servers"])
+
+    whose = (visit.project_id, bool(everybody))
+    return visit.unchanged.is_changed(whose, since, ask)
 
 
 def _find(visit: Visit) -> Found:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from launcher.proxmox import Preparation, Wanted
 
 #: names of ``compute.prepare.wanted.OPTIONAL``
-_OPTIONAL = ("passwords", "steering", "affinity", "zones", "devices")
+_OPTIONAL = ("passwords", "pings", "steering", "affinity", "zones", "devices")
 
 _NEXT = """
 The whole cloud from one command:
@@ -50,9 +50,9 @@ WANTED = (
         action="append",
         default=[],
         choices=_OPTIONAL,
-        help="Also grant what is optional: administrators' passwords in guests, aborting live "
-        "migrations and forcing their end, affinity rules of high availability, "
-        "interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
+        help="Also grant what is optional: administrators' passwords in guests, health checks by "
+        "guests' agents, aborting live migrations and forcing their end, affinity "
+        "rules of high availability, interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
     ),
     argument("--pool", metavar="<pool>", default="", help="A resource pool to make"),
     argument(

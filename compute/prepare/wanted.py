@@ -16,6 +16,7 @@ from compute.hypervisor.proxmox.settings import Token
 
 OPTIONAL: Mapping[str, Purpose] = {
     "passwords": Purpose.PASSWORDS,
+    "pings": Purpose.PINGS,
     "steering": Purpose.STEERING,
     "affinity": Purpose.AFFINITY,
     "zones": Purpose.ZONES,

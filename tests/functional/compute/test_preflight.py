@@ -193,6 +193,7 @@ def test_what_is_refused_for_want_of_a_privilege(
             ("Backups of volumes", "/vms: VM.Backup"),
             ("Snapshots of volumes", "/vms: VM.Snapshot"),
             ("Administrators' passwords in guests", "/vms: VM.GuestAgent.Unrestricted"),
+            ("Health checks by guests' agents", "/vms: VM.GuestAgent.Audit"),
             (
                 "Aborting and forcing the end of live migrations",
                 "/: Sys.Modify; /vms: Sys.Audit",

@@ -29,6 +29,7 @@ class Purpose(enum.Enum):
     SNAPSHOTS = "snapshots of volumes"
     UPLOADS = "images that users upload"
     PASSWORDS = "administrators' passwords in guests"
+    PINGS = "health checks by guests' agents"
     STEERING = "aborting and forcing the end of live migrations"
     AFFINITY = "affinity rules of high availability"
     VNETS = "networks on SDN vnets"
@@ -55,7 +56,7 @@ DOCUMENTED = (
     Purpose.UPLOADS,
 )
 #: in no documented role: more than most clouds need, and no configuration asks for it
-BY_CHOICE = (Purpose.PASSWORDS, Purpose.STEERING)
+BY_CHOICE = (Purpose.PASSWORDS, Purpose.PINGS, Purpose.STEERING)
 
 ROOT, NODES, VMS, STORAGES = "/", "/nodes", "/vms", "/storage"
 SDN = "/sdn"
@@ -104,6 +105,7 @@ _SEE = _on(VMS, "VM.Audit")
 _POWER = _on(VMS, "VM.PowerMgmt")
 _NICS = _on(VMS, "VM.Config.Network")
 _AGENT = _renamed(VMS, "VM.GuestAgent.Unrestricted", "VM.Monitor")
+_PING = _renamed(VMS, "VM.GuestAgent.Audit", "VM.Monitor")
 _SNAPSHOT = _on(VMS, "VM.Snapshot")
 _RULES = _on(ROOT, "Sys.Console")
 _VNETS = _on(SDN, "SDN.Allocate", "SDN.Audit", "SDN.Use")
@@ -247,6 +249,9 @@ _PASSWORDS: Calls = {
     f"POST {_VM}/agent/ping": _AGENT,
     f"POST {_VM}/agent/set-user-password": _AGENT,
 }
+_PINGS: Calls = {
+    f"POST {_VM}/agent/ping": _PING,
+}
 _STEERING: Calls = {
     f"POST {_VM}/monitor": _on(ROOT, "Sys.Modify") + _renamed(VMS, "Sys.Audit", "VM.Monitor"),
 }
@@ -291,6 +296,7 @@ CALLS: Mapping[Purpose, Calls] = {
     Purpose.BACKUPS: _BACKUPS,
     Purpose.SNAPSHOTS: _SNAPSHOTS,
     Purpose.PASSWORDS: _PASSWORDS,
+    Purpose.PINGS: _PINGS,
     Purpose.STEERING: _STEERING,
     Purpose.AFFINITY: _AFFINITY,
     Purpose.VNETS: _OF_VNETS,

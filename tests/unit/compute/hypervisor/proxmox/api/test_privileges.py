@@ -11,14 +11,14 @@ TOKEN = Token("a@pve", "t", "")
 
 
 @pytest.mark.parametrize(
-    ("version", "agent", "monitor"),
+    ("version", "agent", "ping", "monitor"),
     [
-        ("8.4.14", "VM.Monitor", "VM.Monitor"),
-        ("9.2.11", "VM.GuestAgent.Unrestricted", "Sys.Audit"),
+        ("8.4.14", "VM.Monitor", "VM.Monitor", "VM.Monitor"),
+        ("9.2.11", "VM.GuestAgent.Unrestricted", "VM.GuestAgent.Audit", "Sys.Audit"),
     ],
 )
 def test_what_may_be_lacking_is_called_as_the_version_calls_it(
-    version: str, agent: str, monitor: str
+    version: str, agent: str, ping: str, monitor: str
 ) -> None:
     listed = {one for need in privileges.optional(version) for one in need.privileges}
     assert listed == {
@@ -27,6 +27,7 @@ def test_what_may_be_lacking_is_called_as_the_version_calls_it(
         "VM.Backup",
         "VM.Snapshot",
         agent,
+        ping,
         "Sys.Modify",
         monitor,
     }

@@ -19,6 +19,7 @@ happens, or the service at rest more than 60 MiB (PSS).
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import html
 import platform
@@ -136,13 +137,12 @@ def watched(
             path = _POLL.findall(answer.text)[0][0]
             asked[number] += 1
 
-    threads = [threading.Thread(target=browser, args=(one,)) for one in range(len(visitors))]
-    for thread in threads:
-        thread.start()
+    pool = concurrent.futures.ThreadPoolExecutor(len(visitors))
+    browsers = [pool.submit(browser, number) for number in range(len(visitors))]
     pids = {"dashboard": tree(child.pid or 0), "cloud": tree(cloud.process.pid)}
     compute = cloud.connection("micronova-demo").compute
     changed = next(compute.servers(details=False, limit=1))
-    while min(asked) == 0:
+    while min(asked) == 0 and not any(one.done() for one in browsers):
         stop.wait(0.1)
     before, requests_before, began = cpu_seconds(pids), sum(asked), time.monotonic()
     renames = 0
@@ -154,8 +154,9 @@ def watched(
     took, after = time.monotonic() - began, cpu_seconds(pids)
     count = sum(asked) - requests_before
     stop.set()
-    for thread in threads:
-        thread.join()
+    for one in browsers:
+        one.result()
+    pool.shutdown()
     return {
         "browsers": len(visitors),
         "seconds": round(took, 1),

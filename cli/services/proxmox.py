@@ -52,7 +52,8 @@ WANTED = (
         choices=_OPTIONAL,
         help="Also grant what is optional: administrators' passwords in guests, health checks by "
         "guests' agents, aborting live migrations and forcing their end, affinity "
-        "rules of high availability, interfaces on vnets of your own SDN zones, mapped devices; may be repeated",
+        "rules of high availability, interfaces on vnets of your own SDN zones, mapped devices; "
+        "may be repeated",
     ),
     argument("--pool", metavar="<pool>", default="", help="A resource pool to make"),
     argument(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import datetime
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conductor.store.servers.waiting import Amounts, Waiting
@@ -52,21 +52,21 @@ def choose(
     a filter says may have changed.
     """
     choice = Choice()
-    free = {host: dict(amounts) for host, amounts in room.items()}
+    free = _Free(room)
     asleep = []
     for one in waiting:
         if one.is_deciding(now):
-            _take(free, one, ())
+            free.take(one, ())
         else:
             asleep.append(one)
     left = MOST - (len(waiting) - len(asleep))
-    kept = _keep(asleep, free, now, overtake_most, choice)
+    kept = _keep(asleep, free.amounts, now, overtake_most, choice)
     passed: list[Waiting] = []
     for together in in_turn(asleep):
         if left <= 0:
             break
         mine = {kept[one.operation_id] for one in together if one.operation_id in kept}
-        if _take_all(free, together, set(kept.values()) - mine):
+        if free.take_all(together, set(kept.values()) - mine):
             choice.woken += [one.operation_id for one in together]
             left -= len(together)
             for before in passed:
@@ -112,8 +112,10 @@ def _keep(
         if near is None:
             others = (host for host in free if host not in taken)
             near = max(others, key=functools.partial(_nearness, one, free), default=None)
-        if near is not None and len(kept) < MOST:
+        if near is not None:
             kept[one.operation_id] = near
+        if len(kept) == MOST:
+            break
     for one in asleep:
         if kept.get(one.operation_id) != one.kept:
             choice.kept[one.operation_id] = kept.get(one.operation_id)
@@ -127,28 +129,49 @@ def _nearness(one: Waiting, free: Mapping[str, Amounts], host: str) -> tuple[flo
     return (min(parts, default=1.0), host)
 
 
-def _take_all(
-    free: dict[str, dict[str, int]], together: Sequence[Waiting], without: set[str]
-) -> bool:
-    """Take the room of builds that are placed together; nothing, and False, if one finds none."""
-    before = {host: dict(amounts) for host, amounts in free.items()} if len(together) > 1 else None
-    for one in together:
-        if not _take(free, one, without):
-            if before is not None:
-                free.clear()
-                free.update(before)
-            return False
-    return True
+class _Free:
+    """What each host has free, while it is handed out."""
 
+    def __init__(self, room: Mapping[str, Amounts]) -> None:
+        self.amounts = {host: dict(amounts) for host, amounts in room.items()}
+        self._roomy: dict[tuple[tuple[str, int], ...], Sequence[str]] = {}
+        """Hosts that had room for some amounts at first: nearly all that wait need the same."""
 
-def _take(free: dict[str, dict[str, int]], one: Waiting, without: Iterable[str]) -> bool:
-    """Take the room of a build on the first host that may take it."""
-    for host, amounts in free.items():
-        if host not in without and one.fits(host, amounts):
-            for name, amount in one.needs.items():
-                amounts[name] -= amount
-            return True
-    return False
+    def take_all(self, together: Sequence[Waiting], without: Collection[str]) -> bool:
+        """Take the room of builds that are placed together; nothing, and False, if one finds
+        none."""
+        taken: list[tuple[str, Waiting]] = []
+        for one in together:
+            host = self.take(one, without)
+            if host is None:
+                for each, other in taken:
+                    self._add(each, other, 1)
+                return False
+            taken.append((host, one))
+        return True
+
+    def take(self, one: Waiting, without: Collection[str]) -> str | None:
+        """Take the room of a build on the first host that may take it; return that host."""
+        for host in self._with_room(one.needs):
+            if host not in without and one.fits(host, self.amounts[host]):
+                self._add(host, one, -1)
+                return host
+        return None
+
+    def _with_room(self, needs: Amounts) -> Sequence[str]:
+        key = tuple(sorted(needs.items()))
+        if key not in self._roomy:
+            self._roomy[key] = [
+                host
+                for host, amounts in self.amounts.items()
+                if all(amounts.get(name, 0) >= amount for name, amount in key)
+            ]
+        return self._roomy[key]
+
+    def _add(self, host: str, one: Waiting, sign: int) -> None:
+        amounts = self.amounts[host]
+        for name, amount in one.needs.items():
+            amounts[name] += sign * amount
 
 
 def _untried(passed: Sequence[Waiting], now: datetime.datetime) -> list[int]:

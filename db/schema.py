@@ -1199,6 +1199,7 @@ scaling_members = sa.Table(
     sa.Column("profile_id", _UUID, nullable=False, index=True),  # its server's
     sa.Column("server_uuid", _UUID, unique=True),  # None: not created yet
     sa.Column("volumes", Json, nullable=False),  # IDs of those that are its place's
+    sa.Column("ports", Json, nullable=False, server_default=sa.text("'[]'")),  # the same
     sa.Column("state", sa.String(16), nullable=False),  # common.resources.groups.MemberState
     sa.Column("reason", sa.Text, nullable=False),
     sa.Column("recoveries", sa.Integer, nullable=False),  # in a row, that did not help

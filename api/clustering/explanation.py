@@ -51,6 +51,7 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
                 "server": one.server_uuid,
                 "reason": one.reason,
                 "health": views.health(one),
+                **views.kept(one),
             }
             for one in members
         ],
@@ -92,8 +93,16 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
         old = sum(one.profile_id != group.profile_id for one in members)
         paused = " It is paused." if group.paused else ""
         yield f"It is being updated: {old} servers are of another profile.{paused}"
+    yield from _of_places(group)
     yield from _of_zones(group, members)
     yield from _of_members(members)
+
+
+def _of_places(group: Group) -> Iterator[str]:
+    """Yield what belongs to a group's places."""
+    kinds = " and ".join(options(group.config).keep)
+    if kinds:
+        yield f"Its places keep {kinds}: the next server in a place gets the former one's."
 
 
 def _of_zones(group: Group, members: Sequence[Member]) -> Iterator[str]:
@@ -140,7 +149,7 @@ def _of_members(members: Sequence[Member]) -> Iterator[str]:
     for one in members:
         if one.state != MemberState.KEPT and (one.locked_by is not None or one.held):
             yield f"{one.name} can't be deleted: its server is locked or held."
-        elif one.volumes and one.reason and (one.server_uuid is None or one.task_state):
+        elif one.kept and one.reason and (one.server_uuid is None or one.task_state):
             yield f"{one.name} waits: {one.reason}"
         elif one.health in (CheckResult.SICK, CheckResult.UNKNOWN):
             found = "is not well" if one.health == CheckResult.SICK else "can't be checked"

@@ -121,7 +121,12 @@ def health(one: Member) -> dict[str, Any] | None:
 def _data(one: Member) -> dict[str, Any]:
     """Return what a member has beyond Senlin's fields."""
     found: dict[str, Any] = {} if one.health is None else {"health": health(one)}
-    return {**found, "volumes": list(one.volumes)} if one.volumes else found
+    return {**found, **kept(one)}
+
+
+def kept(one: Member) -> dict[str, list[str]]:
+    """Return what belongs to a member's place, by its kind."""
+    return {kind.value: list(some) for kind, some in one.kept.items()}
 
 
 def node(

@@ -17,6 +17,7 @@ _WAIT = flag("--wait", help="Return once the group is as desired")
 _GROUP = argument("group", metavar="<group>", help="Group (name or ID)")
 _NOT_SHOWN_YET = {"CREATING", "RESIZING", "UPDATING", "CHECKING", "RECOVERING", "DELETING"}
 _PAUSE_SECONDS = 1.0
+_KEPT = ("volumes", "ports")
 _SPEC_TYPE, _SPEC_VERSION = "os.nova.server", "1.0"
 _COLUMNS = ("ID", "Name", "Status", "Servers", "Desired", "Min", "Max", "Profile")
 
@@ -353,9 +354,10 @@ def shown(command: Command, name_or_id: str, *, wait: bool) -> Any:
         "options": Pairs(group["config"]),
         "servers": Pairs(servers),
     }
-    kept = {one["name"]: ",".join(one["data"].get("volumes", ())) for one in nodes}
-    if any(kept.values()):
-        values["volumes"] = Pairs({name: some for name, some in kept.items() if some})
+    for kind in _KEPT:
+        kept = {one["name"]: ",".join(one["data"].get(kind, ())) for one in nodes}
+        if any(kept.values()):
+            values[kind] = Pairs({name: some for name, some in kept.items() if some})
     return tuple(values), tuple(values.values())
 
 
@@ -375,6 +377,8 @@ def explained(found: Mapping[str, Any]) -> list[str]:
         health = f"  {seen['result']} since {seen['since']}" if seen else ""
         server = one["server"] or "-"
         lines.append(f"  {one['name']}  {one['status']}  {server}{health}{reason}")
+        its = {kind: ", ".join(one[kind]) for kind in _KEPT if kind in one}
+        lines += [f"      {kind} of its place: {some}" for kind, some in its.items()]
     if found["actions"]:
         lines += ["", "Last operations (micronova explain REQUEST has each step):"]
     for one in found["actions"]:

@@ -80,6 +80,12 @@ class Keep(enum.StrEnum):
     """What of a member's server can belong to its place."""
 
     VOLUMES = "volumes"
+    PORTS = "ports"
+
+    @property
+    def noun(self) -> str:
+        """Return the word for one of them."""
+        return self.value.removesuffix("s")
 
 
 class First(enum.StrEnum):
@@ -192,8 +198,8 @@ def _in_place(made: Options, config: Mapping[str, Any]) -> Options:
         return made
     if made.max_surge and "micronova.max_surge" in config:
         raise ValueError(
-            "micronova.max_surge must be 0 with micronova.keep: a volume can't be attached to "
-            "two servers."
+            f"micronova.max_surge must be 0 with micronova.keep: a {made.keep[0].noun} "
+            "can't be attached to two servers."
         )
     if not made.max_unavailable and "micronova.max_unavailable" in config:
         raise ValueError("micronova.max_unavailable must be at least 1 with micronova.keep.")
@@ -228,16 +234,11 @@ def _kept(name: str, given: Any) -> tuple[Keep, ...]:
     """Return the kinds that belong to places. Raises ValueError with a sentence."""
     names = given.split(",") if isinstance(given, str) else given
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise ValueError(f"{name} must be volumes, or empty.")
+        raise ValueError(f"{name} must be {', '.join(Keep)}, or empty.")
     wanted = list(dict.fromkeys(one.strip() for one in names if one.strip()))
     for one in wanted:
-        if one == "ports":
-            raise ValueError(
-                f"{name} can't have ports: ports of members are made with each server. It can "
-                "have volumes."
-            )
         if one not in [*Keep]:
-            raise ValueError(f"{name} can't have {one!r}; it can have volumes.")
+            raise ValueError(f"{name} can't have {one!r}; it can have {' and '.join(Keep)}.")
     return tuple(Keep(one) for one in wanted)
 
 

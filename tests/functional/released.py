@@ -23,7 +23,7 @@ FOLDER = Path(os.environ.get("MICRONOVA_TEST_RELEASED", ROOT / ".tox" / "release
 EXTRAS = "postgresql,memcached"
 PAGE = "docs/development/new-revision.md"
 REVISIONS = {
-    "versions/r0002_reservation.py": (PAGE, "python", '"r0002_reservation"'),
+    "versions/r0003_reservation.py": (PAGE, "python", '"r0003_reservation"'),
     "contractions/c0002_reservation.py": (PAGE, "python", '"c0002_reservation"'),
 }
 """{in db/migrations: what the page prints}."""

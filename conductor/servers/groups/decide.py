@@ -304,7 +304,7 @@ class _Deciding(Draft):
     # --- creations and deletions
 
     def _create(self) -> None:
-        wanted = [one for one in self._is(Condition.NONE) if not self._waits_for_volumes(one)]
+        wanted = [one for one in self._is(Condition.NONE) if not self._waits_for_its_own(one)]
         if not wanted:
             return
         if self.group.halted is not None:
@@ -315,8 +315,8 @@ class _Deciding(Draft):
             return
         self.round.creates = [one.id for one in wanted[: max(0, self.room())]]
 
-    def _waits_for_volumes(self, member: Member) -> bool:
-        """Return whether a volume of its place is not free yet; no news may say that it is."""
+    def _waits_for_its_own(self, member: Member) -> bool:
+        """Return whether what belongs to its place is not free yet; no news may say that it is."""
         why = self.facts.taken.get(member.id)
         if why is None:
             return False

@@ -1,93 +1,54 @@
-"""Volumes that belong to a place of a group: each server in it has them after the former one.
-
-They are made with the place's first server, as volumes of any server are, and recorded with it in
-one transaction. A server that could not be built leaves none of them.
-"""
+"""What belongs to places of a group, of every kind: see ``Belongings``."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
 
 from common.context import RequestContext
-from common.errors import Invalid, VolumeNotFound
-from common.log import logger
-from common.resources.volumes import ROOT_SLOT, VolumeStatus
+from common.resources.groups import Keep
 from conductor.cloud import Cloud
-from conductor.rpc.servers.servers import BlockDevice
+from conductor.rpc.servers.servers import CreateServers
+from conductor.servers.groups.belongings import Belongings
+from conductor.servers.groups.place_ports import PlacePorts
+from conductor.servers.groups.place_volumes import PlaceVolumes
 from conductor.store.groups.groups import Member
-from conductor.store.transactions import Transaction, after_commit
-from conductor.store.volumes import attachments, volumes
-from conductor.volumes import delete_volume
+from conductor.store.networks.pools import Within
+from conductor.store.transactions import Transaction
 
-LOG = logger(__name__)
-
-
-def devices(
-    connection: Transaction, member: Member, asked: Sequence[BlockDevice]
-) -> tuple[BlockDevice, ...]:
-    """Return what a new server of a place gets: its volumes, and those that it still lacks.
-
-    A volume that its user deleted, or gave to another project, is made again.
-    """
-    there = {str(row.id) for row in _locked(connection, member)}
-    left, found, number = iter(member.volumes), [], 0
-    for one in asked:
-        if not _is_kept(one):
-            found.append(one)
-            continue
-        number += 1
-        volume_id = next(left, None)
-        if volume_id in there:
-            found.append(BlockDevice(volume_id=volume_id, tag=one.tag))
-        else:
-            name = f"{member.name}-volume-{number}"[-255:]
-            found.append(dataclasses.replace(one, delete_on_termination=False, name=name))
-    return tuple(found)
+_KINDS: Mapping[Keep, type[Belongings]] = {kind.keep: kind for kind in (PlaceVolumes, PlacePorts)}
 
 
-def recorded(
-    connection: Transaction, member: Member, asked: Sequence[BlockDevice], server_uuid: str
-) -> list[str]:
-    """Return the volumes of a place once its new server is written; those that another profile
-    had and this one has not are still the place's."""
-    data = [one for one in asked if not one.boot]
-    # They have slots in the order in which they are asked for.
-    rows = [one for one in attachments.of_server(connection, server_uuid) if one.slot != ROOT_SLOT]
-    mine = [row.volume_id for one, row in zip(data, rows, strict=True) if _is_kept(one)]
-    return [*mine, *member.volumes[len(mine) :]]
+class NextServer:
+    """The create of a place's next server, with what belongs to the place."""
+
+    def __init__(
+        self,
+        connection: Transaction,
+        cloud: Cloud,
+        ctxt: RequestContext,
+        member: Member,
+        within: Within,
+        keep: Collection[Keep],
+    ) -> None:
+        """``keep``: which kinds belong to places now."""
+        which = (connection, cloud, ctxt, member, within)
+        self._kinds = [kind(*which) for name, kind in _KINDS.items() if name in keep]
+
+    def request(self, asked: CreateServers) -> CreateServers:
+        """Return what is asked for in place of this."""
+        for kind in self._kinds:
+            asked = kind.request(asked)
+        return asked
+
+    def recorded(self, server_uuid: str) -> Mapping[str, list[str]]:
+        """Return the columns of the member once the server is written."""
+        return {kind.keep.value: kind.recorded(server_uuid) for kind in self._kinds}
 
 
 def delete(
     connection: Transaction, cloud: Cloud, ctxt: RequestContext, members: Iterable[Member]
 ) -> None:
-    """Begin to delete the volumes of places that are given up.
-
-    What its user has attached elsewhere, or made snapshots of, is left to the user.
-    """
+    """Begin to delete what belongs to places that are given up."""
     for member in members:
-        for row in _locked(connection, member):
-            try:
-                delete_volume.begin(connection, cloud, ctxt, row, now=False)
-                after_commit(connection, cloud.wake)
-            except Invalid as error:
-                LOG.info("Volume %s of %s is left: %s", row.id, member.name, error.message)
-
-
-def _is_kept(device: BlockDevice) -> bool:
-    """Return whether it is a data volume that is made with a server."""
-    return device.volume_id is None and not device.boot
-
-
-def _locked(connection: Transaction, member: Member) -> list[Any]:
-    """Return the volumes of a place that exist, and are not being deleted."""
-    found = []
-    for volume_id in sorted(member.volumes):
-        try:
-            row = volumes.locked(connection, volume_id, member.project_id)
-        except VolumeNotFound:
-            continue
-        if row.status != VolumeStatus.DELETING:
-            found.append(row)
-    return found
+        for name in member.kept:
+            _KINDS[name](connection, cloud, ctxt, member).delete()

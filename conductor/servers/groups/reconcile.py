@@ -30,12 +30,12 @@ from common.resources.groups import (
     DELETION_TYPE,
     HEALTH_TYPE,
     GroupAction,
-    Keep,
     MemberState,
     Repair,
 )
 from common.resources.states import OperationState
 from conductor.cloud import Cloud
+from conductor.engine.settling import Settling
 from conductor.engine.stages import Stage, Table, Work
 from conductor.rpc.servers.servers import CreateServers, RebuildServer
 from conductor.servers.accept import Accept
@@ -48,6 +48,7 @@ from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Group, Look, Member
 from conductor.store.ledger import group_news, leases
 from conductor.store.ledger import operations as ledger
+from conductor.store.networks.pools import Within
 from conductor.store.records import Operation
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
@@ -77,6 +78,7 @@ class GroupFlow:
         self._accept = Accept(cloud)
         self._rebuilds = RebuildAcceptance(cloud)
         self._lost = LostMembers(cloud)
+        self._settling = Settling(cloud)
 
     def table(self) -> Table[Work]:
         """Return the one stage: it looks, begins what may begin, and looks again later."""
@@ -243,7 +245,9 @@ class GroupFlow:
     def _create(self, task: Work, member_id: str) -> bool:
         """Create a member's server, unless it has one; return whether others may follow."""
         try:
-            operation = self._cloud.store.run(lambda c: self._create_in(c, task, member_id))
+            operation = self._settling.run(
+                lambda c, within: self._create_in(c, task, member_id, within)
+            )
         except (StaleTransition, Unavailable):
             raise
         except MicronovaError as error:
@@ -253,7 +257,9 @@ class GroupFlow:
             self._cloud.start(operation)
         return True
 
-    def _create_in(self, connection: Transaction, task: Work, member_id: str) -> Operation | None:
+    def _create_in(
+        self, connection: Transaction, task: Work, member_id: str, within: Within
+    ) -> Operation | None:
         look = self._read(connection, task.operation.resource_id)
         member = next((one for one in look.members if one.id == member_id), None) if look else None
         if look is None or member is None or member.server_uuid is not None:
@@ -262,18 +268,15 @@ class GroupFlow:
             return None
         if member.state != MemberState.KEPT or not decide.may_create(facts(look)):
             return None
-        request = asked = self._request(connection, look, member)
-        keeps = Keep.VOLUMES in groups.options(look.group.config).keep
-        if keeps:
-            its = places.devices(connection, member, asked.volumes)
-            request = dataclasses.replace(asked, volumes=its)
         ctxt = _of_maker(look, task.operation)
+        keep = groups.options(look.group.config).keep
+        new = places.NextServer(connection, self._cloud, ctxt, member, within, keep)
+        request = new.request(self._request(connection, look, member))
         operation = self._creates.accept(connection, ctxt, request)
         now = clock.utcnow()
         uuid = operation.server_uuid
         values: dict[str, Any] = {"server_uuid": uuid, "profile_id": look.group.profile_id}
-        if keeps:
-            values["volumes"] = places.recorded(connection, member, asked.volumes, uuid)
+        values |= new.recorded(uuid)
         unseen = {"ready_at": None, "health": None, "health_reason": None, "repaired_at": None}
         store.change_member(connection, member.id, updated_at=now, **unseen, **values)
         return operation

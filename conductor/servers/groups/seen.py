@@ -81,7 +81,7 @@ class Facts:
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
     taken: Mapping[str, str] = field(default_factory=dict)
-    """Members without servers whose volumes are not free → why."""
+    """Members without servers whose volumes or ports are not free → why."""
     usable: frozenset[str] = frozenset()
     """Zones in which a host works."""
 
@@ -110,8 +110,8 @@ def condition_in(facts: Facts, member: Member) -> Condition:
         return Condition.SICK if sick else found
     if member.task_state == TaskState.DELETING:
         # Its VM is removed once the node is back: nothing runs it until then. But its record has
-        # the volumes of its place until then.
-        return Condition.NONE if away.is_lost and not member.volumes else found
+        # what belongs to its place until then.
+        return Condition.NONE if away.is_lost and not member.kept else found
     put_away = found == Condition.BUSY and not _is_kept_off(member)
     if found in _BEGINNING or put_away or member.task_state is not None:
         return found
@@ -124,8 +124,8 @@ def why_away(facts: Facts, member: Member) -> str:
     away = facts.away[str(member.host)]
     if away.is_lost and waits_for_node(facts, member):
         return (
-            "Its node is lost, and its former server may still have its volumes: it gets another "
-            "server once that is seen gone."
+            f"Its node is lost, and its former server may still have its {_kept(member)}: it gets "
+            "another server once that is seen gone."
         )
     if waits_for_node(facts, member):
         return (
@@ -146,7 +146,12 @@ def waits_for_node(facts: Facts, member: Member) -> bool:
     """Return whether a member's deletion waits for a node that may still run it."""
     away = facts.away.get(str(member.host))
     deleting = member.task_state == TaskState.DELETING and member.deleted_at is None
-    return deleting and away is not None and not (away.is_lost and not member.volumes)
+    return deleting and away is not None and not (away.is_lost and not member.kept)
+
+
+def _kept(member: Member) -> str:
+    """Return what belongs to its place, in words."""
+    return " and ".join(member.kept)
 
 
 def _is_kept_off(member: Member) -> bool:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from common import clock, codec
 from common.errors import NotFound
 from common.messages.health import GuestHealth
-from common.resources.groups import ZONES, MemberState
+from common.resources.groups import ZONES, Keep, MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from common.resources.volumes import VolumeStatus
 from conductor.rpc.servers.servers import CreateServers
@@ -29,6 +29,7 @@ from db.reads.hosts.away import Away
 from db.resources import about
 from db.schema import (
     operations,
+    ports,
     scaling_bindings,
     scaling_groups,
     scaling_members,
@@ -47,6 +48,17 @@ __all__ = ["Away", "Binding", "Group", "Member"]  # of the read side, as the oth
 _NOT_WAITED_FOR = (VolumeStatus.AVAILABLE, VolumeStatus.DELETING, VolumeStatus.ERROR)
 
 _G, _M, _T = scaling_groups.c, scaling_members.c, operations.c
+_V, _P = volumes.c, ports.c
+_IDS: sa.BindParameter[Sequence[str]] = sa.bindparam("ids", expanding=True)
+#: those of some IDs that are not free, with their status
+_IN_USE: Mapping[Keep, sa.Select[Any]] = {
+    Keep.VOLUMES: sa.select(_V.id, _V.status).where(
+        _V.id.in_(_IDS), _V.status.notin_(_NOT_WAITED_FOR)
+    ),
+    Keep.PORTS: sa.select(_P.id, sa.literal("in use").label("status")).where(
+        _P.id.in_(_IDS), _P.server_uuid != ""
+    ),
+}
 
 
 # --- operations about groups
@@ -139,13 +151,13 @@ class Look:
     zones: frozenset[str]
     """The zones in which a host works; none: it is not spread over zones."""
     taken: Mapping[str, str]
-    """Members without servers whose volumes are not free → why."""
+    """Members without servers whose volumes or ports are not free → why."""
 
 
 def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
     """Return a group with its members, locked; None: it is deleted.
 
-    Six queries, and one more where places with volumes have no server.
+    Six queries, and one more for volumes and for ports of places without a server.
 
     ``patience``: for how many seconds agents may be silent before their hosts count as away.
     """
@@ -164,18 +176,16 @@ def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -
 
 
 def _taken(connection: sa.Connection, members: Sequence[Member]) -> Mapping[str, str]:
-    """Return members whose next server can't have their volumes yet. No query where each place
-    that has volumes has a server."""
+    """Return members whose next server can't have what belongs to their places yet. No query
+    where each place that has something has a server."""
     idle = [one for one in members if one.server_uuid is None or one.deleted_at is not None]
-    wanted = {volume_id: one.id for one in idle for volume_id in one.volumes}
-    if not wanted:
-        return {}
-    of = volumes.c
-    query = sa.select(of.id, of.status).where(of.id.in_(wanted), of.status.notin_(_NOT_WAITED_FOR))
-    return {
-        wanted[row.id]: f"Its volume {row.id} is {row.status}: it gets a server once that is free."
-        for row in connection.execute(query)
-    }
+    found = {}
+    for kind, query in _IN_USE.items():
+        wanted = {each: one.id for one in idle for each in one.kept.get(kind, ())}
+        for row in connection.execute(query, {"ids": sorted(wanted)}) if wanted else ():
+            why = f"Its {kind.noun} {row.id} is {row.status}: it gets a server once that is free."
+            found[wanted[row.id]] = why
+    return found
 
 
 def bound(connection: sa.Connection, group_id: str) -> list[Binding]:
@@ -218,7 +228,7 @@ def add(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     empty: dict[str, Any] = {
         **{"role": None, "meta": {}, "state": MemberState.KEPT, "reason": "", "recoveries": 0},
         **{"server_uuid": None, "created_at": now, "group_id": None, "member_index": None},
-        "volumes": [],
+        **{"volumes": [], "ports": []},
     }
     if rows:
         connection.execute(scaling_members.insert(), [{**empty, **row} for row in rows])

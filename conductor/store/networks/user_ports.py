@@ -181,6 +181,18 @@ def locked(connection: sa.Connection, port_id: str) -> Any:
     return row
 
 
+def locked_of(
+    connection: sa.Connection, port_ids: Sequence[str], project_id: str
+) -> Sequence[Any]:
+    """Return those of these ports that are the project's, locked in one order; but none that is
+    being deleted with its server."""
+    if not port_ids:
+        return ()
+    mine = (_C.id.in_(port_ids), _C.project_id == project_id, _C.kept)
+    query = sa.select(schema.ports).where(*mine).order_by(_C.id).with_for_update()
+    return connection.execute(query).all()
+
+
 def is_on_network_of(connection: sa.Connection, network_id: str, project_id: str | None) -> bool:
     """Return whether a network is the project's."""
     mine = sa.select(schema.networks.c.project_id).where(schema.networks.c.id == network_id)

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from common.errors import Invalid, NotFound
+from common.resources.groups import Keep
 from db.reads.volumes.block_storage import Filter, Listing, each
 from db.records import columns
 from db.schema import (
@@ -97,6 +98,8 @@ class Member:
     repaired_at: datetime.datetime | None = None
     volumes: Sequence[str] = ()
     """Those that belong to the place, whatever its server is."""
+    ports: Sequence[str] = ()
+    """As ``volumes``."""
     vm_state: str | None = None
     """Its server's, as what follows; None: it has none."""
     task_state: str | None = None
@@ -108,6 +111,12 @@ class Member:
     deleted_at: datetime.datetime | None = None
     locked_by: str | None = None
     held: bool | None = None
+
+    @property
+    def kept(self) -> Mapping[Keep, Sequence[str]]:
+        """Return what belongs to the place, by kind; a kind without any is left out."""
+        found = {Keep.VOLUMES: self.volumes, Keep.PORTS: self.ports}
+        return {kind: some for kind, some in found.items() if some}
 
 
 @dataclass(frozen=True)

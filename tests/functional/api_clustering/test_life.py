@@ -12,6 +12,7 @@ from common.messages.facts import StorageFacts
 from common.messages.health import CheckResult, GuestHealth
 from conductor.servers.record import lock
 from conductor.store.groups import checks
+from conductor.store.networks import networks, user_ports
 from conductor.store.volumes import attachments
 from db import schema
 from tests.fixtures import auth
@@ -209,10 +210,10 @@ def test_options_of_checks_are_checked(api: ClusteringApi) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"micronova.keep": "ports"}, "micronova.keep can't have ports"),
         ({"micronova.keep": "volumes,names"}, "micronova.keep can't have 'names'"),
-        ({"micronova.keep": 5}, "micronova.keep must be volumes, or empty"),
+        ({"micronova.keep": 5}, "micronova.keep must be volumes, ports, or empty"),
         ({"micronova.keep": "volumes", "micronova.max_surge": 1}, "max_surge must be 0"),
+        ({"micronova.keep": "ports", "micronova.max_surge": 1}, "a port can't be attached to two"),
         (
             {"micronova.keep": "volumes", "micronova.max_unavailable": 0},
             "max_unavailable must be at least 1",
@@ -252,6 +253,36 @@ def test_a_place_that_keeps_volumes_shows_and_explains_them(api: ClusteringApi) 
         lambda: api.ask("GET", f"/clusters/{group}/explanation")[1]["explanation"]["sentences"],
         lambda found: why in found,
     )
+
+
+def test_a_place_that_keeps_ports_shows_and_explains_them(api: ClusteringApi) -> None:
+    store = api.world.conductor.store
+    subnet = networks.parse_subnet("vmbr0=10.0.0.0/29")
+    store.run(lambda c: networks.ensure_subnet(c, subnet))
+    group = api.cluster(1, config={"micronova.keep": "ports"})
+    (node,) = api.show(f"/nodes?cluster_id={group}", "nodes")
+    (made,) = api.world.rows(schema.ports)
+    assert node["data"] == {"ports": [made.id]}
+    assert (made.name, made.server_uuid) == ("web-1-port-1", node["physical_id"])
+    assert api.ask("GET", f"/nodes/{node['id']}", token=auth.OTHER)[0] == 404
+
+    def explained() -> Any:
+        return api.ask("GET", f"/clusters/{group}/explanation")[1]["explanation"]
+
+    found = explained()
+    assert found["nodes"][0]["ports"] == [made.id]
+    says = "Its places keep ports: the next server in a place gets the former one's."
+    assert says in found["sentences"]
+    # Its user attaches it elsewhere.
+    store.run(
+        lambda c: (user_ports.free(c, made.id), user_ports.give(c, made.id, "other", 0, None))
+    )
+    api.groups.rpc._runner.submit(
+        api.world.conductor.accept.act(internal(), node["physical_id"], "delete")
+    )
+    why = f"web-1 waits: Its port {made.id} is in use: it gets a server once that is free."
+    api.world._wait(lambda: explained()["sentences"], lambda sentences: why in sentences)
+    store.run(lambda c: user_ports.free(c, made.id))
 
 
 def test_a_deletion_policy_decides_who_leaves(api: ClusteringApi) -> None:

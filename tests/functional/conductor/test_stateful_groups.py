@@ -34,7 +34,7 @@ class Stateful(Groups):
         return self.profile("data", volumes=devices)
 
     def stateful(self, count: int = 2, **config: Any) -> str:
-        group = self.create(count, self.profile_id, keep="volumes", **config)
+        group = self.create(count, self.profile_id, **{"keep": "volumes", **config})
         self.settled(group, count)
         return group
 

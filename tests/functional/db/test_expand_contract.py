@@ -26,7 +26,7 @@ from tests.pages import ROOT, block
 
 PAGE = "docs/development/new-revision.md"
 NEXT = {
-    "versions/r0002_reservation.py": (PAGE, "python", '"r0002_reservation"'),
+    "versions/r0003_reservation.py": (PAGE, "python", '"r0003_reservation"'),
     "contractions/c0002_reservation.py": (PAGE, "python", '"c0002_reservation"'),
 }
 NEW = sa.table("servers", *map(sa.column, ("uuid", "reservation")))
@@ -115,7 +115,7 @@ def test_old_services_run_between_expansion_and_contraction(url: str, chains: Mi
     migrate.upgrade(url)
     add_by_old(url, "before", "r-1")
     migrate.upgrade(url, (Phase.EXPAND,), chains)
-    assert migrate.state(url) == State("r0002_reservation")
+    assert migrate.state(url) == State("r0003_reservation")
     # This release, which doesn't know the revision, starts and works.
     assert migrate.check(url) is None
     databases.require("cloud", url)
@@ -168,7 +168,7 @@ def test_both_ways_end_in_the_same_schema(
 
 def test_a_new_database_is_contracted_at_once(sqlite_url: str, chains: Migrations) -> None:
     migrate.upgrade(sqlite_url, (Phase.EXPAND,), chains)
-    assert migrate.state(sqlite_url) == State("r0002_reservation", "c0002_reservation")
+    assert migrate.state(sqlite_url) == State("r0003_reservation", "c0002_reservation")
 
 
 def test_what_is_not_expanded_is_not_contracted(sqlite_url: str, chains: Migrations) -> None:

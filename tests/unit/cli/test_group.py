@@ -29,11 +29,30 @@ def _shown(*data: dict[str, Any]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def test_a_group_shows_the_volumes_of_its_places() -> None:
-    shown = _shown({"volumes": ["v1", "v2"]}, {"health": {}})
+def test_a_group_shows_what_belongs_to_its_places() -> None:
+    shown = _shown({"volumes": ["v1", "v2"]}, {"health": {}, "ports": ["p1"]})
     assert shown["volumes"].machine_readable() == {"db-1": "v1,v2"}
+    assert shown["ports"].machine_readable() == {"db-2": "p1"}
     assert shown["servers"].machine_readable() == {"db-1": "s1", "db-2": "s2"}
 
 
 def test_one_without_such_places_shows_none() -> None:
     assert "volumes" not in _shown({}, {})
+
+
+def test_an_explanation_names_what_is_kept() -> None:
+    node = {
+        "name": "db-1",
+        "status": "ACTIVE",
+        "server": "s1",
+        "reason": "",
+        "ports": ["p1", "p2"],
+    }
+    found = {
+        **{"name": "db", "cluster_id": "g", "status": "ACTIVE", "sentences": [], "actions": []},
+        "nodes": [node],
+    }
+    assert group.explained(found)[-2:] == [
+        "  db-1  ACTIVE  s1",
+        "      ports of its place: p1, p2",
+    ]

@@ -391,11 +391,19 @@ class Cloud:
             "working": sum(one.vm_state == "active" for one in servers),
             "servers": sorted((one.vm_state, one.task_state or "", one.name) for one in servers),
             "volumes": self.volumes(),
+            "ports": self._ports_of_places(),
             "creates": sum(one.action == "create" for one in operations),
             "open": sum(one.state in OPEN_STATES for one in operations),
             "vms": len(self.vms),
             "claims": len(self.world.placement.claims),
         }
+
+    def _ports_of_places(self) -> tuple[list[int], int]:
+        """How many ports of places servers have, each its member's; and how many there are."""
+        has = {one.id: one.server_uuid for one in self.world.rows(schema.ports) if one.kept}
+        members = self.world.rows(schema.scaling_members)
+        found = [sum(has.get(port) == one.server_uuid for port in one.ports) for one in members]
+        return [number for number in found if number], len(has)
 
     def volumes(self) -> list[Any]:
         """What becomes of volumes, and how many attachments there are."""

@@ -10,7 +10,7 @@ from common.messages.facts import StorageFacts
 from common.resources.groups import GroupAction
 from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
 from conductor.rpc.servers.flavors import FlavorSnapshot
-from conductor.rpc.servers.servers import BlockDevice, CreateServers
+from conductor.rpc.servers.servers import BlockDevice, CreateServers, RequestedNetwork
 from conductor.servers.groups import begin_group
 from conductor.store.groups import catalog
 from conductor.store.records import Operation
@@ -139,15 +139,16 @@ def _lost(cloud: Cloud) -> Operation:
 
 
 def _create_stateful(cloud: Cloud) -> Operation:
-    """One with two members, whose places have a volume each."""
+    """One with two members, whose places have a volume and a port each."""
     cloud.world.storages.append(StorageFacts("data", "rbd", True, True, 1000, 900, ("images",)))
     cloud.world.beat()
     flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
     data = (BlockDevice(size_gib=2, delete_on_termination=True),)
-    request = CreateServers(name="", flavor=flavor, image_id=IMAGE, volumes=data)
+    wired = (RequestedNetwork(ids.named("network", "vmbr0")),)
+    request = CreateServers(name="", flavor=flavor, image_id=IMAGE, volumes=data, networks=wired)
     profile = (cloud.world.ctxt, NewProfile("data", {}, request), ids.new_uuid())
     made = _do(cloud, lambda c: catalog.create_profile(c, *profile))
-    new = NewGroup("db", made, 2, 0, 4, 3600, {}, {"micronova.keep": "volumes"})
+    new = NewGroup("db", made, 2, 0, 4, 3600, {}, {"micronova.keep": "volumes,ports"})
     conductor, which = cloud.world.conductor.cloud, (cloud.world.ctxt, new, ids.new_uuid())
     found: Operation = _do(cloud, lambda c: begin_group.create(conductor, c, *which))[1]
     return found
@@ -233,5 +234,6 @@ class TestGroups(Takeover):
         assert ends["working"] == left
         assert ends["vms"] == left
         if how == "well-stateful":
-            # One volume for each place, and none besides.
+            # One volume and one port for each place, and none besides.
             assert ends["volumes"] == [("in-use", 2, False)] * left + [["attached"] * left]
+            assert ends["ports"] == ([1] * left, left)

@@ -75,12 +75,23 @@ def test_one_that_is_lost_is_replaced_once_its_deletion_has_begun() -> None:
     assert str(values["reason"]).startswith("Its node does not answer: it is deleted once")
 
 
-def test_a_place_that_keeps_volumes_waits_until_its_former_server_is_gone() -> None:
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        ({"volumes": ("v2",)}, "volumes"),
+        ({"ports": ("p2",)}, "ports"),
+        ({"volumes": ("v2",), "ports": ("p2",)}, "volumes and ports"),
+    ],
+)
+def test_a_place_that_keeps_something_waits_until_its_former_server_is_gone(
+    kept: dict[str, Any], words: str
+) -> None:
     deleting = member(2, host="h2", state=MemberState.REPLACED, task_state="deleting")
-    deleting = dataclasses.replace(deleting, volumes=("v2",))
+    deleting = dataclasses.replace(deleting, **kept)
     made = after(member(1), deleting, member(3), away=LOST)
     assert (made.creates, made.over, list(made.changed)) == ([], False, ["m2"])
-    assert str(made.changed["m2"]["reason"]).startswith("Its node is lost, and its former server")
+    why = f"Its node is lost, and its former server may still have its {words}: it gets another"
+    assert str(made.changed["m2"]["reason"]).startswith(why)
     gone = dataclasses.replace(deleting, deleted_at=NOW)
     assert after(member(1), gone, member(3), away=LOST).creates == ["m2"]
 

@@ -269,6 +269,8 @@ def test_places_that_keep_volumes_are_updated_in_place() -> None:
     assert (found.keep, found.max_surge, found.max_unavailable) == (("volumes",), 0, 1)
     two = options({"micronova.keep": ["volumes"], "micronova.max_unavailable": "2"})
     assert (two.max_surge, two.max_unavailable) == (0, 2)
+    both = options({"micronova.keep": "ports,volumes"})
+    assert (both.keep, both.max_surge) == (("ports", "volumes"), 0)
     assert options({"micronova.keep": ""}).max_surge == 1
     rolling = {"rolling": True, "profile_id": "b"}
     made = after(member(1), member(2), member(3), group=rolling, options=found)
@@ -276,7 +278,7 @@ def test_places_that_keep_volumes_are_updated_in_place() -> None:
     assert (replaced["state"], replaced["profile_id"], made.added) == ("replaced", "b", 0)
 
 
-def test_a_place_whose_volumes_are_taken_holds_up_no_other() -> None:
+def test_a_place_whose_own_is_taken_holds_up_no_other() -> None:
     waits, other = member(1, None, volumes=("v1",)), member(2, None)
     made = after(waits, other, member(3), taken={"m1": "Its volume v1 is in-use."})
     assert (made.creates, made.seconds) == (["m2"], seen.LOOK_SECONDS)

@@ -23,10 +23,22 @@ from tests.chaos.director import Step
 from tests.chaos.drain_play import SERVERS, DrainPlay
 from tests.chaos.dressing import image_name
 from tests.chaos.group_play import AUDITED, OPTIONS, GroupPlay, new_steps
-from tests.chaos.play import BUILD, DESTROY, DRAIN, FIRST, GROUP, PAIR, SCALE, WAITING, Play
+from tests.chaos.play import (
+    BUILD,
+    DESTROY,
+    DRAIN,
+    FIRST,
+    GROUP,
+    PAIR,
+    SCALE,
+    TENDED,
+    WAITING,
+    Play,
+)
 from tests.chaos.resource_play import STORIES, ResourcePlay
 from tests.chaos.scale_play import ScalePlay
 from tests.chaos.stage import NODES, Party, Plan, Stage, stage
+from tests.chaos.tended_play import LOOKS, TendedPlay
 from tests.chaos.waiting_play import WaitingPlay
 
 IDLE_SECONDS = 2.5
@@ -35,13 +47,13 @@ IDLE_SECONDS = 2.5
 #: those of other options first, so that the stage of all others is there when all is recorded
 SCENARIOS = (
     *(name for name, one in ACTIONS.items() if one.options),
-    DRAIN,
+    *(DRAIN, TENDED),
     *(FIRST, BUILD, PAIR, DESTROY, GROUP, WAITING, SCALE),
     *(name for name, one in ACTIONS.items() if not one.options),
     *STORIES,
 )
 #: of which only steps that no other one has are cases
-BESIDE = (GROUP, DRAIN, WAITING, SCALE)
+BESIDE = (GROUP, DRAIN, TENDED, WAITING, SCALE)
 #: of the fixed sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
@@ -173,6 +185,9 @@ class Theatre:
         if DRAIN in found:
             # How often it looks is chance: a step that comes later may not come again.
             found[DRAIN] = [step for step in found[DRAIN] if step.number <= SERVERS]
+        if TENDED in found:
+            # So is how often it looks until the node is back, in the end.
+            found[TENDED] = [step for step in found[TENDED] if step.number <= LOOKS]
         if WAITING in found:
             # So is how often it is tried.
             found[WAITING] = [step for step in found[WAITING] if step.number == 1]
@@ -266,21 +281,26 @@ class Theatre:
         (target / "broker.log").write_text(self.stage.broker.tail())
 
 
+_PLAYS: Mapping[str, type[Play]] = {
+    **{GROUP: GroupPlay, DRAIN: DrainPlay, WAITING: WaitingPlay},
+    **{SCALE: ScalePlay, TENDED: TendedPlay},
+}
+
+
 def kind_of(scenario: str) -> type[Play]:
     """What runs a scenario."""
     if scenario in ACTIONS:
         return ActionPlay
     if scenario in STORIES:
         return ResourcePlay
-    plays = {GROUP: GroupPlay, DRAIN: DrainPlay, WAITING: WaitingPlay, SCALE: ScalePlay}
-    return plays.get(scenario, Play)
+    return _PLAYS.get(scenario, Play)
 
 
 def options_of(scenario: str) -> Options:
     """The services' options in a scenario."""
     own = ACTIONS[scenario].options if scenario in ACTIONS else {}
     of_story = scenario in STORIES and STORIES[scenario].movable
-    if scenario == DRAIN or of_story:
+    if scenario in (DRAIN, TENDED) or of_story:
         own = MOVABLE
     found = {**OPTIONS, CLUSTER: {**OPTIONS[CLUSTER], **own}}
     if of_story:

@@ -6,6 +6,7 @@ product code knows of them.
 
 from __future__ import annotations
 
+import inspect
 import json
 import socket
 import sys
@@ -130,15 +131,27 @@ def use_case(frame: FrameType | None) -> str | None:
         code = frame.f_code
         if code.co_name == "_once" and code.co_filename.endswith("store/transactions.py"):
             work = frame.f_locals["work"]
-            name: str = work.__qualname__.partition(".<locals>")[0]
+            name = subject(work)
             reports = _reports(work)
             return f"{name} of {_last_word(reports)}" if reports else name
         frame = frame.f_back
     return None
 
 
+def subject(work: Any) -> str:
+    """What a transaction is about; what takes addresses was given to ``Settling``."""
+    while work.__qualname__.startswith("Settling."):
+        work = next(one for one in _cells(work) if inspect.isroutine(one))
+    name: str = work.__qualname__.partition(".<locals>")[0]
+    return name
+
+
+def _cells(work: Any) -> list[Any]:
+    return [cell.cell_contents for cell in work.__closure__ or ()]
+
+
 def _reports(work: Any) -> list[Report]:
-    cells = [cell.cell_contents for cell in work.__closure__ or ()]
+    cells = _cells(work)
     lists = [cell for cell in cells if isinstance(cell, list)]
     return [one for found in lists for one in found if isinstance(one, Report)]
 

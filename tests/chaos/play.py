@@ -17,6 +17,7 @@ from tests.chaos.stage import Stage
 FIRST = "first build"
 BUILD, PAIR, DESTROY = "build", "build of two", "destroy"
 GROUP, DRAIN, WAITING, SCALE = "group", "drain", "waiting", "scaling group"
+TENDED = "tended group"
 #: servers of one request
 COUNTS = {PAIR: 2}
 

@@ -52,7 +52,7 @@ ACTED = frozenset(
     {"power", "end_resize", "grow", "migrate_server", "live_migrate_server", "move"}
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
     | {"attach_interface", "detach_interface", "plug", "drain", "shape", "resize_server"}
-    | {"create_group", "resize_group", "change_group"}
+    | {"create_group", "resize_group", "change_group", "report_health", "find_ha_service"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -69,7 +69,7 @@ AUDITS |= {"begin_restore"}
 OTHERS = frozenset(
     {"mark", "cache_image", "cache_images", "adopt", "abandon", "hold_server"}
     | {"mark_server", "retry_server"}
-    | {"steer_migration", "evacuate_server", "find_ha_service", "delete_image"}
+    | {"steer_migration", "evacuate_server", "delete_image"}
     | {"update_server", "set_server_metadata", "set_server_tags", "update_service"}
     | {"lock_server", "unlock_server", "reset_server_state", "set_quota_class"}
     | {"preview", "preview_servers", "capacity", "evacuation", "rebalance"}
@@ -79,7 +79,7 @@ OTHERS = frozenset(
     | {"create_server_group", "create_aggregate", "update_aggregate", "set_aggregate_metadata"}
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "check_console", "open_console"}
-    | {"measure_server", "measure_host", "measure", "owners", "report_health"}
+    | {"measure_server", "measure_host", "measure", "owners"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}

@@ -28,7 +28,7 @@ from tests.chaos.enumeration import (
     parties_of,
     writes,
 )
-from tests.chaos.play import DRAIN, GROUP, SCALE, WAITING
+from tests.chaos.play import DRAIN, GROUP, SCALE, TENDED, WAITING
 from tests.chaos.resource_play import STORIES
 from tests.chaos.summary import PROPERTY, Results
 
@@ -106,7 +106,7 @@ def _kinds_of(scenario: str) -> set[str]:
         return {PROXMOX}
     if scenario == WAITING:
         return {TRANSACTION}
-    free = scenario in LIFE or scenario in STORIES or scenario in (DRAIN, SCALE)
+    free = scenario in LIFE or scenario in STORIES or scenario in (DRAIN, SCALE, TENDED)
     return {MESSAGE, TRANSACTION} if free else EVERY_KIND
 
 

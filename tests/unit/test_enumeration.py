@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.chaos import protocol
+from common import clock
+from conductor.engine.settling import Settling
+from tests.chaos import hooks, protocol
 from tests.chaos.director import MESSAGE, PROXMOX, Step
 from tests.chaos.enumeration import BUILD, DESTROY, RECORDINGS, SCENARIOS, Play, Theatre
 from tests.chaos.group_play import new_steps
@@ -112,6 +114,19 @@ def test_every_message_is_in_a_recorded_run_or_it_is_said_why_not() -> None:
 
 def test_no_scenario_has_the_name_of_another() -> None:
     assert len(set(SCENARIOS)) == len(SCENARIOS)
+
+
+def test_a_transaction_that_takes_addresses_is_named_by_what_it_is_about() -> None:
+    carried: list[Any] = []
+    cloud: Any = SimpleNamespace(since=clock.utcnow(), store=SimpleNamespace(run=carried.append))
+
+    def work(*_: Any) -> None:
+        """What is done."""
+
+    Settling(cloud).run(work)
+    Settling(cloud).run(lambda *_: None)
+    name = "test_a_transaction_that_takes_addresses_is_named_by_what_it_is_about"
+    assert [hooks.subject(one) for one in carried] == [name, name]
 
 
 def test_of_a_scenario_beside_others_only_what_is_new_is_a_step() -> None:

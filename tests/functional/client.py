@@ -91,4 +91,14 @@ def assert_nothing_is_left(cloud: DistributedCloud) -> None:
     used = {name: value for name, value in limits.items() if name.endswith("Used") and value > 0}
     assert used == {}
     # A delete is told when config and volumes are gone; a lock may be let go a moment later.
-    eventually(lambda: not any(any(held.values()) for held in cloud.held().values()), 30)
+    left: dict[str, Any] = {}
+
+    def nothing_held() -> bool:
+        left.clear()
+        left.update({name: held for name, held in cloud.held().items() if any(held.values())})
+        return not left
+
+    try:
+        eventually(nothing_held, 30)
+    except AssertionError as error:
+        raise AssertionError(f"left: {left}") from error

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import os
 import signal
 import subprocess
@@ -20,11 +19,11 @@ from typing import Any
 
 import openstack.config
 import openstack.connection
-import requests
 
 from cli import leftovers
 from common.process.child import ROOT, die_with_parent
 from tests.fixtures import null
+from tests.functional import simulator_control
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 
@@ -83,8 +82,7 @@ class EmbeddedCloud:
     @property
     def simulator_url(self) -> str:
         """The API of the first simulated cluster."""
-        endpoints = json.loads((self.simulator / "endpoints.json").read_text(encoding="utf-8"))
-        return str(endpoints[0]["url"])
+        return simulator_control.url_of(self.simulator)
 
     def held(self) -> dict[str, leftovers.Held]:
         """Return what the simulated clusters hold of servers."""
@@ -92,15 +90,7 @@ class EmbeddedCloud:
 
     def control(self, method: str, door: str, /, **body: Any) -> Any:
         """Ask the simulator's control API, e.g. ``control("POST", "faults", action=…)``."""
-        answer = requests.request(
-            method,
-            f"{self.simulator_url}/_sim/{door}",
-            json=body or None,
-            verify=str(self.simulator / "ca.pem"),
-            timeout=30,
-        )
-        answer.raise_for_status()
-        return answer.json()
+        return simulator_control.control(self.simulator, method, door, **body)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""

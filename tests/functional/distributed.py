@@ -37,7 +37,7 @@ from launcher import bus_users as bus_users_of
 from launcher import configuration
 from launcher.embedded.settings import FLAVORS, Sections, render
 from tests.fixtures import null
-from tests.functional import backends, brokers, postgres_pair, proxies
+from tests.functional import backends, brokers, postgres_pair, proxies, simulator_control
 from tests.functional.audits import Audits
 from tests.functional.waiting import eventually
 
@@ -210,6 +210,10 @@ class DistributedCloud:
     def held(self) -> dict[str, leftovers.Held]:
         """Return what the simulated cluster holds of servers."""
         return leftovers.held(self.folder / "simulator")
+
+    def control(self, method: str, door: str, /, **body: Any) -> Any:
+        """Ask the simulator's control API."""
+        return simulator_control.control(self.folder / "simulator", method, door, **body)
 
     def logs(self) -> str:
         """Return the end of every process's log."""

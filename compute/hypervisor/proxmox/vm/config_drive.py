@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from compute.hypervisor.port import Removal
+from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import ForeignError, Vm
 from compute.hypervisor.proxmox.storage import one_volume, usage
 from compute.hypervisor.proxmox.vm import host_checks, removal
@@ -52,7 +53,7 @@ def remove(vm: Vm, server_uuid: str, keep: Collection[str] = ()) -> Removal:
     cleaned: list[str] = []
     for node, storage in _places(vm):
         for there in (f"{storage}:iso/{name}" for name in names):
-            if there in keep or not one_volume.exists(vm, node, storage, there):
+            if there in keep or not _is_there(vm, node, storage, there):
                 continue
             user = usage.user(vm, storage, there, node) if removal.stopped_on(vm) else None
             if user is not None:
@@ -64,11 +65,26 @@ def remove(vm: Vm, server_uuid: str, keep: Collection[str] = ()) -> Removal:
     return Removal(True, tuple(cleaned))
 
 
+def _is_there(vm: Vm, node: str, storage: str, there: str) -> bool:
+    """Return whether a volume exists; on one of all storages that was seen inactive and can't be
+    read, none does."""
+    try:
+        return one_volume.exists(vm, node, storage, there)
+    except ApiError:
+        seen = vm.shared.snapshot.storage(node, storage)
+        if vm.shared.settings.iso_storage is not None or seen is None or seen.active:
+            raise
+        return False
+
+
 def _places(vm: Vm) -> Iterator[tuple[str, str]]:
-    """Yield (node, storage): where the VM is, and where it was planned (moves leave ISOs)."""
+    """Yield (node, storage): where the VM is, and where it was planned (moves leave ISOs).
+
+    Also storages that were last seen inactive, as all of a node that has just come back were.
+    """
     seen = set()
     for node in (vm.node, vm.home):
-        for storage in host_checks.all_config_drives(vm.shared, node):
+        for storage in host_checks.all_config_drives(vm.shared, node, also_inactive=True):
             key = vm.shared.storage_key(node, storage)
             if key not in seen:
                 seen.add(key)

@@ -214,9 +214,12 @@ def config_drives(shared: Shared, node_name: str) -> Storage:
     return found
 
 
-def all_config_drives(shared: Shared, node_name: str) -> list[str]:
+def all_config_drives(shared: Shared, node_name: str, *, also_inactive: bool = False) -> list[str]:
     """Return every storage where this driver may have put a config drive."""
     configured = shared.settings.iso_storage
     if configured is not None:
         return [configured]
-    return [one.name for one in shared.snapshot.storages(node_name, "iso")]
+    node = shared.snapshot.nodes.get(node_name)
+    storages = node.storages.values() if node is not None else ()
+    taking = [one for one in storages if "iso" in one.content]
+    return [one.name for one in taking if one.active or also_inactive]

@@ -21,6 +21,8 @@ class Listener:
     password: str
     """Of VNC; empty for a terminal."""
     authid: str
+    interface: str = ""
+    """Of a terminal: a serial port."""
     upid: str = ""
     visited: bool = False
 
@@ -32,11 +34,13 @@ class Consoles:
         self._listeners: dict[tuple[str, int], Listener] = {}
         self._visitors: defaultdict[int, set[WebSocket]] = defaultdict(set)
 
-    def listen(self, node: str, vmid: int, password: str, authid: str) -> Listener | None:
+    def listen(
+        self, node: str, vmid: int, password: str, authid: str, interface: str
+    ) -> Listener | None:
         """Open a port of a node; None while all are taken."""
         for port in range(FIRST_PORT, FIRST_PORT + PORTS):
             if (node, port) not in self._listeners:
-                made = Listener(node, port, vmid, password, authid)
+                made = Listener(node, port, vmid, password, authid, interface)
                 self._listeners[node, port] = made
                 return made
         return None

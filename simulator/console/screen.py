@@ -25,7 +25,11 @@ _FORMAT_STRUCT = ">BBBBHHHBBB3x"
 _RAW = 0
 #: client message → how many bytes follow its type, where that is fixed
 _SIZES = {0: 19, 3: 9, 4: 7, 5: 5}
-_SET_FORMAT, _SET_ENCODINGS, _REQUEST, _KEY, _CUT_TEXT = 0, 2, 3, 4, 6
+_SET_FORMAT, _SET_ENCODINGS, _REQUEST, _KEY, _CUT_TEXT, _QEMU = 0, 2, 3, 4, 6, 255
+#: QEMU's keys by their places: offered by a client as an encoding, granted by an empty rectangle
+_EXTENDED_KEYS = -258
+#: down or up, keysym, scan code
+_EXTENDED_KEY = struct.Struct(">xHII")
 
 
 def serve(visitor: WebSocket, password: str, name: str) -> None:
@@ -76,7 +80,9 @@ class _Screen:
             if kind == _SET_ENCODINGS:
                 self._visitor.exactly(1)
                 count = int.from_bytes(self._visitor.exactly(2), "big")
-                self._visitor.exactly(4 * count)
+                self._grant(struct.unpack(f">{count}i", self._visitor.exactly(4 * count)))
+            elif kind == _QEMU:
+                self._on_extended_key(*_EXTENDED_KEY.unpack(self._visitor.exactly(11)))
             elif kind == _CUT_TEXT:
                 self._visitor.exactly(3)
                 count = int.from_bytes(self._visitor.exactly(4), "big", signed=True)
@@ -94,10 +100,23 @@ class _Screen:
             if not self._waits:
                 self._show()
         elif kind == _KEY and content[0]:
-            self._turned += 1
-            if self._waits:
-                self._waits = False
-                self._show()
+            self._on_key()
+
+    def _on_key(self) -> None:
+        self._turned += 1
+        if self._waits:
+            self._waits = False
+            self._show()
+
+    def _on_extended_key(self, down: int, _keysym: int, _scan_code: int) -> None:
+        if down:
+            self._on_key()
+
+    def _grant(self, encodings: tuple[int, ...]) -> None:
+        """Grant extended keys to a client that knows them."""
+        if _EXTENDED_KEYS in encodings:
+            size = (0, 0, WIDTH, HEIGHT, _EXTENDED_KEYS)
+            self._visitor.send(struct.pack(">BxHHHHHi", 0, 1, *size))
 
     def _show(self) -> None:
         """Send the whole picture."""

@@ -15,8 +15,14 @@ _INPUT, _RESIZE = b"0", b"1"
 _LONGEST = 65536
 
 
-def serve(visitor: WebSocket, name: str) -> None:
+def refuse(visitor: WebSocket, interface: str) -> None:
+    """Print why the VM's terminal can't be had, as `qm terminal` does."""
+    visitor.send(f"serial interface '{interface}' is not configured\r\n".encode())
+
+
+def serve(visitor: WebSocket, interface: str, name: str) -> None:
     """Print the boot log and echo what is typed until the visitor leaves (raises Gone)."""
+    visitor.send(f"starting serial terminal on interface {interface}\r\n".encode())
     visitor.send("".join(f"{line}\r\n" for line in BOOT_LOG).encode())
     visitor.send(f"\r\n{name} login: ".encode())
     while True:

@@ -17,6 +17,7 @@ from simulator.state.model import Vm
 from simulator.state.tasks import Job
 
 VISITOR_SECONDS = 10.0
+_SERIAL = "serial0"
 #: longer than any session
 _SESSION_SECONDS = 1e9
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"
@@ -45,15 +46,20 @@ def spice(call: Call) -> None:
 
 
 def terminal(call: Call) -> dict[str, Any]:
-    """`termproxy`: the same for a serial line."""
+    """`termproxy`: the same for a serial line; a port that is absent fails the visit."""
     vm = call.vm()
-    if call.get("serial", "serial0") not in vm.config:
+    interface = call.get("serial", "")
+    if not interface and _SERIAL not in vm.config:
         raise PveError("unable to find a serial interface")
-    return _open(call, vm, "vncproxy", "starting qemu termproxy", "")
+    return _open(call, vm, "vncproxy", "starting qemu termproxy", interface=interface or _SERIAL)
 
 
-def _open(call: Call, vm: Vm, kind: str, text: str, password: str) -> dict[str, Any]:
-    listener = call.cluster.consoles.listen(call.contacted, vm.vmid, password, call.who.authid)
+def _open(
+    call: Call, vm: Vm, kind: str, text: str, password: str = "", interface: str = ""
+) -> dict[str, Any]:
+    listener = call.cluster.consoles.listen(
+        call.contacted, vm.vmid, password, call.who.authid, interface
+    )
     if listener is None:
         raise PveError("unable to find free port (5900-6000)")
     listener.upid = call.start(kind, vm.vmid, _waiting(call, listener, text))
@@ -104,6 +110,7 @@ def _session(call: Call, listener: Listener, visitor: WebSocket) -> None:
         vm = cluster.vms.get(vmid)
         runs = vm is not None and vm.running
         name = vm.config.get("name", f"VM {vmid}") if vm is not None else ""
+        has_line = vm is not None and listener.interface in vm.config
         cluster.consoles.enter(vmid, visitor)
     try:
         if not runs:
@@ -111,7 +118,10 @@ def _session(call: Call, listener: Listener, visitor: WebSocket) -> None:
         elif listener.password:
             screen.serve(visitor, listener.password, name)
         elif _greeted(call, listener, visitor):
-            serial_line.serve(visitor, name)
+            if has_line:
+                serial_line.serve(visitor, listener.interface, name)
+            else:
+                serial_line.refuse(visitor, listener.interface)
     finally:
         with cluster.turn():
             cluster.consoles.leave(vmid, visitor)

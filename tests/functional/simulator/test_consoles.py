@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import struct
 from typing import Any
 from urllib.parse import urlencode
 
@@ -80,8 +81,35 @@ def test_a_serial_line(running: Lab) -> None:
 
 def test_without_a_serial_port(lab: Lab) -> None:
     lab.create(101)
+    assert lab.done(lab.api.nodes("pve1").qemu(101).status.start.post()) == "OK"
     with_none = lab.api.nodes("pve1").qemu(101).termproxy
-    assert refusal(lambda: with_none.post(serial="serial0"))[0] == 500
+    assert refusal(with_none.post)[0] == 500
+    # a port that is named is looked for once its visitor is there
+    opened = with_none.post(serial="serial0")
+    line = terminal.enter(visit(lab, opened, vmid=101), opened["user"], opened["ticket"])
+    assert line.receive() == b"serial interface 'serial0' is not configured\r\n"
+    assert line.receive() is None
+
+
+def test_keys_by_their_places(running: Lab) -> None:
+    opened = running.api.nodes("pve1").qemu(100).vncproxy.post(websocket=1)
+    screen = Exactly(vnc.authenticate(visit(running, opened), opened["password"]))
+    screen.send(b"\1")
+    size = screen.exactly(24)[20:]
+    screen.exactly(int.from_bytes(size, "big"))
+    screen.send(struct.pack(">BxHii", 2, 2, 0, -258))
+    assert screen.exactly(16) == struct.pack(">BxHHHHHi", 0, 1, 0, 0, 640, 400, -258)
+    first, second = (
+        _first_pixel(screen, key) for key in (b"", b"\xff\0\0\1" + bytes(7) + b"\x1e")
+    )
+    assert first != second
+    screen.close()
+
+
+def _first_pixel(screen: Exactly, key: bytes) -> bytes:
+    """Press a key, ask for the picture and return its first pixel."""
+    screen.send(key + struct.pack(">BBHHHH", 3, 0, 0, 0, 640, 400))
+    return screen.exactly(16 + 640 * 400 * 4)[16:20]
 
 
 def test_a_ticket_is_for_one_vm_and_port(running: Lab) -> None:

@@ -16,7 +16,7 @@ PAGES = (
     *network.PAGES,
     *storage.PAGES,
     Page(f"{_SERVER}/console", console.show, May.CHANGE, calls=2),
-    Page(f"{_SERVER}/console", console.open_screen, May.CHANGE, "POST", calls=3),
+    Page(f"{_SERVER}/console", console.open_console, May.CHANGE, "POST", calls=3),
     Page(f"{_SERVER}/log", log.show, May.CHANGE, calls=3),
     Page(f"{_SERVER}/history", history.show, calls=2),
     Page(f"{_SERVER}/metadata", metadata.show, calls=2),

@@ -18,13 +18,10 @@ from selenium.webdriver.support.select import Select
 
 from tests.browser.chromium import PHONE, Window
 from tests.functional.cloud import EmbeddedCloud
-from tests.functional.conftest import OPTIONS
 from tests.functional.dashboard.browser import PEOPLE, SESSION_COOKIE, Browser, kept
 from tests.functional.dashboard.conftest import LogIn
 from tests.functional.dashboard.test_images import QCOW2
 
-#: the bars of the simulated screen
-BARS = {(255, 255, 0), (0, 255, 255), (0, 255, 0), (255, 0, 255), (255, 0, 0)}
 #: a page that was loaded again has lost it
 MARK = "window.stillHere = true"
 FOLLOWED = "return window.stillHere === true"
@@ -194,66 +191,6 @@ def test_a_lock_that_only_root_can_clear_shows_the_remedy(
         window.open(f"/servers/{server.id}/reset")
         window.find("main form button").click()
         window.until_text("do this:", f"qm unlock {vm['vmid']}")
-
-
-# --- the console
-
-
-@pytest.fixture
-def real_time(three_nodes: EmbeddedCloud) -> Iterator[None]:
-    """Proxmox VE gives whoever opens a console ten seconds: those of a clock on the wall."""
-    three_nodes.control("POST", "clock", speed=1)
-    yield
-    three_nodes.control("POST", "clock", speed=OPTIONS["speed"])
-
-
-def test_the_console_shows_the_screen(
-    cleared: None, window: Window, people: LogIn, request: pytest.FixtureRequest
-) -> None:
-    server = a_server(window.cloud, "screen")
-    request.getfixturevalue("real_time")
-    window.expected.add("Canvas2D")
-    window.take(people("member"))
-    window.open(f"/servers/{server.id}")
-    window.find("form[action$='/console'] button").click()
-    frame = window.find("iframe.console")
-    window.driver.switch_to.frame(frame)
-    try:
-        window.until(lambda: seen(window) >= BARS)
-        before = edge(window)
-        window.find("#ctrl-alt-del").click()
-        window.until(lambda: edge(window) != before)
-        before = edge(window)
-        window.find("#paste").click()
-        window.find("#text").send_keys("aB!")
-        window.find("#type").click()
-        window.until(lambda: edge(window) != before)
-        assert window.run("return document.getElementById('text').value") == ""
-        window.find("#full").click()
-        window.until(lambda: window.run("return document.fullscreenElement !== null"))
-        window.find("#full").click()
-        window.until(lambda: window.run("return document.fullscreenElement === null"))
-    finally:
-        window.driver.switch_to.default_content()
-
-
-def edge(window: Window) -> Any:
-    """Return the colour of the first bar, which each key shifts."""
-    return window.run(
-        "const one = document.querySelector('canvas');"
-        "return [...one.getContext('2d').getImageData(1, one.height / 2, 1, 1).data].join()"
-    )
-
-
-def seen(window: Window) -> set[tuple[int, ...]]:
-    """Return some colours of the canvas in this frame."""
-    found = window.run(
-        "const one = document.querySelector('canvas'); if (!one || !one.width) return [];"
-        "const line = one.getContext('2d').getImageData(0, one.height / 2, one.width, 1).data;"
-        "const all = []; for (let at = 0; at < line.length; at += 16)"
-        " all.push([line[at], line[at + 1], line[at + 2]]); return all"
-    )
-    return {tuple(one) for one in found}
 
 
 # --- charts

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser
 from tests.functional.dashboard.test_pages import MOST_CALLS, create, wait_for
@@ -46,6 +48,29 @@ def test_each_tab_is_a_page_of_its_own(
     for tab in TABS:
         member.get(f"{other}{tab}")
         assert member.status == 404
+
+
+def test_consoles(path: str, three_nodes: EmbeddedCloud, member: Browser) -> None:
+    member.get(f"{path}/console")
+    page = f"{path}/console"
+    [frame] = member.submit(page, kind="serial").frames
+    assert re.fullmatch(r"http://[^/]+/serial_auto\.html#token=[\w-]{40,}", frame)
+    assert "serial_auto.html" not in member.submit(page, kind="nothing").frames[0]
+    proxmox = Proxmox(three_nodes)
+    vm = next(one for one in proxmox.call("GET", "cluster/resources") if is_tabbed(one))
+    there = f"nodes/{vm['node']}/qemu/{vm['vmid']}/config"
+    proxmox.call("PUT", there, delete="serial0")
+    try:
+        refused = member.submit(page, kind="serial")
+        assert member.status == 400
+        assert refused.frames == []
+        assert "Unavailable console type serial." in refused.text
+    finally:
+        proxmox.call("PUT", there, serial0="socket")
+
+
+def is_tabbed(resource: Any) -> bool:
+    return bool(resource.get("name") == "tabbed")
 
 
 def test_the_first_tab_says_how_to_log_in(path: str, member: Browser) -> None:

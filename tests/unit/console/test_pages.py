@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,19 @@ import pytest
 from console.pages import STATIC, Pages
 
 
-def test_the_page_and_all_that_it_imports_are_there() -> None:
+@pytest.mark.parametrize("name", ["vnc_auto", "serial_auto"])
+def test_a_page_has_all_that_it_names(name: str) -> None:
     pages = Pages()
-    for path in ("/vnc_auto.html", "/vnc_auto.js", "/vnc_auto.css", "/novnc/core/rfb.js"):
-        assert pages.get(path, "host") is not None
-    scripts = list((STATIC / "novnc").rglob("*.js"))
-    for script in scripts:
+    page = pages.get(f"/{name}.html", "host")
+    assert page is not None
+    named = re.findall(r'(?:href|src)="([^"]+)"', page.content.decode())
+    assert f"{name}.js" in named
+    for path in set(named) - {"data:,"}:
+        assert pages.get(f"/{path}", "host") is not None, path
+
+
+def test_scripts_have_all_that_they_import() -> None:
+    for script in STATIC.rglob("*.js"):
         for line in script.read_text().splitlines():
             if line.startswith(("import", "} from")) and " from " in line:
                 name = line.rpartition(" from ")[2].strip(" ;\"'")

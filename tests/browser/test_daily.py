@@ -8,10 +8,12 @@ import pytest
 
 pytest.importorskip("selenium")
 
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from tests.browser.accessibility import violations
 from tests.browser.chromium import PHONE, Window, as_json
+from tests.browser.test_pages import PICTURES
 from tests.browser.test_stories import FOLLOWED, MARK, a_server, previewed
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.conftest import LogIn
@@ -91,6 +93,42 @@ def test_create_with_a_volume_and_a_new_key(cleared: None, no_keys: None, day: W
     day.until(lambda: day.text.count("/dev/") == 2)
     assert "Root disk" not in day.text
     looks_right(day)
+
+
+def test_user_data_of_a_template(
+    cleared: None, day: Window, people: LogIn, request: pytest.FixtureRequest
+) -> None:
+    look = request.node.callspec.params["day"]
+    day.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
+    day.open("/servers/create")
+    with previewed(day):
+        day.find("#name").send_keys("prepared")
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    press(day, "User data")
+    with previewed(day):
+        Select(day.find("#template")).select_by_visible_text("add a user with the key pair")
+    press(day, "Put it into the field")
+    day.until(lambda: "operator" in str(day.find("#user_data").get_attribute("value")))
+    day.find("#user_data").send_keys(Keys.CONTROL, Keys.END, Keys.NULL, "# mine")
+    assert day.find("#name").get_attribute("value") == "prepared"
+    assert Select(day.find("#image")).first_selected_option.text == "cirros"
+    looks_right(day)
+    day.picture(PICTURES / f"create-user-data-{look}.png")
+    # Enter is Create, not the first button in the form
+    day.find("#name").send_keys(Keys.ENTER)
+    day.until_text("prepared is being created")
+    day.take(people("admin"))
+    day.open("/servers/create")
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    with previewed(day):
+        day.find("#count").clear()
+        day.find("#count").send_keys("3")
+    press(day, "Would it fit?")
+    day.until_text("Yes, all 3:")
+    looks_right(day)
+    day.picture(PICTURES / f"create-fit-{look}.png")
 
 
 def test_resize(cleared: None, day: Window) -> None:

@@ -12,7 +12,8 @@ from dashboard.cloud import COMPUTE, Call, Missing
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
 from dashboard.pages import flavors, keypairs
-from dashboard.pages.create import quota, request, spelled
+from dashboard.pages.create import quota, request, spelled, user_data
+from dashboard.pages.create.fit import fit
 from dashboard.pages.create.offers import CALLS, Offers, offers
 from dashboard.pages.create.request import Given
 from dashboard.rights import May
@@ -20,7 +21,7 @@ from dashboard.story import Decided, decided
 from dashboard.visit import Visit, as_number
 
 _MAKE, _IMPORT = "make", "import"
-_FIT, _PREVIEW = "fit", "preview"
+_FIT, _PREVIEW, _TEMPLATE = "fit", "preview", "template"
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ def form(visit: Visit) -> Answer:
 def create(visit: Visit) -> Answer:
     """Ask for the server and show it; or show the form again, with what would be or why not."""
     given = request.given(visit)
-    if visit.field("do") in (_FIT, _PREVIEW):
-        return _form(visit, offers(visit), given, asks=visit.field("do") == _FIT)
+    what = visit.field("do")
+    if what == _TEMPLATE:
+        given |= {"user_data": user_data.text_of(given["template"])}
+    if what in (_FIT, _PREVIEW, _TEMPLATE):
+        return _form(visit, offers(visit), given, asks=what == _FIT)
     key: Key | None = None
     try:
         key = _key(visit, given)
@@ -119,7 +123,8 @@ def _form(
     cards = list(_cards(offered, given))
     card = next((one for one in cards if one.flavor["id"] == given["flavor"]), None)
     body, wrong = _body(given)
-    fit = visit.cloud.send(_dry_run(body)) if asks and body else None
+    dry_run = visit.cloud.send(_dry_run(body)) if asks and body else None
+    decisions = list(_decisions(dry_run))
     count, volumes = request.count(given), request.new_volumes(given)
     keys = [*offered.keys, key.name] if key and key.name not in offered.keys else offered.keys
     values = {
@@ -134,9 +139,10 @@ def _form(
         "left": list(quota.left(offered.limits, card.flavor, count, volumes)) if card else [],
         "wrong": wrong or _too_small(offered, given),
         "asks": asks,
-        "decisions": list(_decisions(fit)),
-        "unknown": fit.message if isinstance(fit, Missing) else "",
-        "is_forbidden": isinstance(fit, Missing) and fit.status == 403,
+        "templates": user_data.TEMPLATES,
+        "fit": fit(decisions) if decisions else None,
+        "unknown": dry_run.message if isinstance(dry_run, Missing) else "",
+        "is_forbidden": isinstance(dry_run, Missing) and dry_run.status == 403,
         "command": spelled.command(body, card.flavor["name"]) if body and card else "",
         "terraform": spelled.terraform(body, card.flavor["name"]) if body and card else "",
     }

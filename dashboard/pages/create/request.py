@@ -12,7 +12,7 @@ from dashboard.visit import Visit, as_number
 ONE = (
     *("name", "count", "image", "source", "boot_volume", "boot_size", "volume_type", "boot_with"),
     *("flavor", "network", "key", "key_how", "key_name", "public_key", "zone", "server_group"),
-    *("data", "hostname", "tags", "metadata", "user_data"),
+    *("data", "hostname", "tags", "metadata", "user_data", "template"),
 )
 """Fields with one value."""
 SEVERAL = ("more", "groups", "volumes")

@@ -127,13 +127,28 @@ def test_the_command_makes_the_same(
 
 def test_whether_it_would_fit(cleared: None, member: Browser, admin: Browser) -> None:
     text = send(admin, do="fit").text
-    assert re.search(r"yes, on pve\d", text)
+    assert re.search(r"Yes, on pve\d", text)
     text = send(member, do="fit").text
     assert "shown to administrators" in text
     assert "No servers." in member.get("/servers").text
     send(admin, do="fit", count="2")
-    assert "Server 2: yes" in admin.parsed.text
-    assert "Server 3" not in admin.parsed.text
+    assert re.search(r"Yes, all 2: [12] on pve\d", admin.parsed.text)
+
+
+def test_a_template_of_user_data(cleared: None, member: Browser) -> None:
+    send(member, do="template", template="docker", tags="mine", user_data="what was there")
+    form = member.form(FORM)
+    assert form.fields["user_data"].startswith("#cloud-config")
+    assert "docker.io" in form.fields["user_data"]
+    assert (form.fields["template"], form.fields["tags"]) == ("docker", "mine")
+    assert "No servers." in member.get("/servers").text
+    send(member, do="template", template="", user_data="what was there")
+    assert member.form(FORM).fields["user_data"] == ""
+    send(member, do="template", template="<none>")
+    assert (member.status, member.form(FORM).fields["user_data"]) == (200, "")
+    # what is in the field is asked for, not what is chosen
+    send(member, do="preview", template="docker", user_data="#cloud-config\n# mine")
+    assert member.form(FORM).fields["user_data"] == "#cloud-config\n# mine"
 
 
 def test_a_volume_to_boot_from_data_and_all_the_rest(

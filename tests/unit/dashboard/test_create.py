@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+import jinja2
 import pytest
+import yaml
 
 from common.errors import Invalid
 from dashboard.pages import flavors, lines
-from dashboard.pages.create import quota, request, spelled
+from dashboard.pages.create import quota, request, spelled, user_data
+from dashboard.pages.create.fit import fit
+from dashboard.story import decided
 
 EMPTY: dict[str, Any] = dict.fromkeys(request.ONE, "") | {name: [] for name in request.SEVERAL}
 GIVEN = EMPTY | {"name": "web", "flavor": "f", "image": "i", "source": "image", "count": "1"}
@@ -124,3 +128,34 @@ def test_lines_show_only_what_they_give_back() -> None:
     assert lines.as_lines(items) == "a=1"
     assert lines.pairs("a = b=c\n\n", "An item") == {"a": "b=c"}
     assert lines.words(" a,b\n a,, ") == ["a", "b"]
+
+
+@pytest.mark.parametrize("template", user_data.TEMPLATES, ids=lambda one: one.title)
+def test_templates_of_user_data_are_what_cloud_init_reads(template: user_data.Template) -> None:
+    text = template.text
+    assert text == "" or text.startswith(
+        ("#cloud-config\n", "## template: jinja\n#cloud-config\n")
+    )
+    if text.startswith("## template: jinja"):
+        # cloud-init's values: the keys of the server's key pair
+        given = {"public_ssh_keys": ["ssh-ed25519 AAAA+/= me@there's"]}
+        text = jinja2.Environment(autoescape=False).from_string(text).render(v1=given)
+        user = yaml.safe_load(text)["users"][1]
+        assert user["ssh_authorized_keys"] == given["public_ssh_keys"]
+    read = yaml.safe_load(text) or {}
+    assert set(read) <= {"package_update", "packages", "runcmd", "users"}
+    assert all(isinstance(one, str | list) for one in read.get("runcmd", ()))
+
+
+def test_a_template_that_does_not_exist_is_empty() -> None:
+    assert user_data.text_of("../nothing") == ""
+
+
+def test_what_several_decisions_come_to() -> None:
+    first, second = decided({"host": "pve2"}), decided({"host": "pve1"})
+    none = decided({"reason": "No host has 4096 MiB free."})
+    one = fit([first])
+    assert (one.places, one.fitting, one.count, one.refused) == ("pve2", 1, 1, None)
+    assert fit([first, second, first]).places == "1 on pve1, 2 on pve2"
+    some = fit([first, second, none, none])
+    assert (some.fitting, some.count, some.refused) == (2, 4, none)

@@ -123,8 +123,8 @@ class Cloud:
         """Send a resource's new state."""
         return self.send(Call(service, path, body=body, method="PUT"))
 
-    def patch(self, service: str, path: str, body: Any, kind: str) -> Any:
-        """Send the steps of a change, in the form that a content type says."""
+    def patch(self, service: str, path: str, body: Any, kind: str = "application/json") -> Any:
+        """Send what changes of a resource, in the form that a content type says."""
         return self.send(Call(service, path, body=body, method="PATCH", kind=kind))
 
     def upload(self, service: str, path: str, data: Data) -> Any:
@@ -263,7 +263,10 @@ def rows(answer: Any, key: str) -> Sequence[Mapping[str, Any]]:
 def following(answer: Any, key: str) -> str:
     """Return the marker of a list's next page; empty: this is the last one."""
     links = answer.get(f"{key}_links", ()) if answer else ()
-    for link in links:
-        if link.get("rel") == "next":
-            return dict(parse_qsl(urlsplit(str(link["href"])).query)).get("marker", "")
-    return ""
+    addresses = [link["href"] for link in links if link.get("rel") == "next"]
+    if answer and isinstance(answer.get("links"), Mapping):
+        # Keystone's form
+        addresses.append(answer["links"].get("next") or "")
+    if not addresses:
+        return ""
+    return dict(parse_qsl(urlsplit(str(addresses[0])).query)).get("marker", "")

@@ -24,6 +24,7 @@ from dashboard.pages import (
     waiting,
 )
 from dashboard.pages.access import credentials
+from dashboard.pages.identity import members, projects
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
 from dashboard.rights import May
@@ -45,6 +46,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Usage", usage.PAGES),
     Section("Access", credentials.PAGES),
     Section("Password", credentials.PASSWORD_PAGES, within="Access"),
+    Section("Projects", (*projects.PAGES, *members.PAGES), May.OPERATE),
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),

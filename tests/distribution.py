@@ -42,6 +42,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/dashboard/test_images.py": "dashboard",
     "tests/functional/dashboard/test_operators.py": "dashboard",
     "tests/functional/dashboard/test_pages.py": "dashboard",
+    "tests/functional/dashboard/test_projects.py": "dashboard",
     "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",
     "tests/functional/dashboard/test_service.py": "dashboard",

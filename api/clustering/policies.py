@@ -54,6 +54,7 @@ _ROWS = {
         "clusters:global": "List the records of all projects.",
         "services:index": "List services.",
         "quotas:update": "Change how many groups a project may have.",
+        "quotas:delete": "Reset how many groups a project may have to the default.",
     },
 }
 

@@ -59,7 +59,7 @@ ROUTES = (
     Row("/receivers/{receiver_id}", Receivers, _ITEM),
     Row("/receivers/{receiver_id}/notify", Receivers, {"POST": "notify"}),
     Row("/webhooks/{receiver_id}/trigger", Webhooks, {"POST": "trigger"}),
-    Row("/quotas/{project_id}", Quotas, {"GET": "show", "PUT": "update"}),
+    Row("/quotas/{project_id}", Quotas, {"GET": "show", "PUT": "update", "DELETE": "delete"}),
     Row("/actions", Actions, {"GET": "index"}),
     Row("/actions/{action_id}", Actions, {"GET": "show", "PATCH": "update"}),
     Row("/events", Events, {"GET": "index"}),

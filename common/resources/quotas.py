@@ -66,7 +66,7 @@ OF_NETWORKS: Mapping[str, tuple[str, int, str]] = {
     ),
 }
 #: resources of Neutron's that can't be made here, but whose limits clients read and write
-_ABSENT = ("subnetpool", "router", "floatingip")
+ABSENT = ("subnetpool", "router", "floatingip")
 #: Cinder's, under its names
 OF_VOLUMES: Mapping[str, tuple[int, str]] = {
     "volumes": (10, "Volumes of a project."),
@@ -146,7 +146,7 @@ def of_networks(conf: cfg.ConfigOpts) -> dict[str, int]:
     What can't be made here has 0.
     """
     own = {name: conf[GROUP][option] for option, (name, *_) in OF_NETWORKS.items()}
-    return {**dict.fromkeys(_ABSENT, 0), **own, "port": conf[GROUP].ports}
+    return {**dict.fromkeys(ABSENT, 0), **own, "port": conf[GROUP].ports}
 
 
 def allows(limit: int, wanted: int) -> bool:

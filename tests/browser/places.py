@@ -82,6 +82,9 @@ _SEVERAL: Mapping[str, tuple[str, ...]] = {
         "/search",
         "/search?for=-1",
     ),
+    "/projects/{project_id}/members/remove": (
+        "/projects/{project}/members/remove?user={user}&role={role}",
+    ),
     "/access/{credential_id}/delete": ("/access/{credential}/delete",),
     "/keypairs/delete": ("/keypairs/delete?name=laptop",),
     "/servers/{server_id:uuid}/charts": ("/servers/{server}/charts?period=week",),
@@ -202,6 +205,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "subnet": subnet.id,
             "credential": credential.id,
             "project": str(connection.current_project_id),
+            "user": user,
+            "role": admin.identity.find_role("member").id,
         }
     finally:
         admin.compute.delete_flavor(vast)

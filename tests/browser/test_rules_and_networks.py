@@ -50,7 +50,7 @@ def nothing_left(three_nodes: EmbeddedCloud) -> Iterator[None]:
 
 def fill(window: Window, form: str, **fields: str) -> None:
     """Fill in fields of the form that is sent to a path, and send it."""
-    found = window.find(f"form[action$='{form}']")
+    found = window.find(f"form[method='post'][action$='{form}']")
     for name, value in fields.items():
         field = found.find_element(By.NAME, name)
         if field.tag_name == "select":

@@ -35,3 +35,8 @@ class Quotas:
         limit = int(call.body["quota"]["groups"])
         call.conductor.set_quota(call.ctxt, project_id, {GROUPS: limit}, force=True)
         return self.show(call, project_id)
+
+    @operation("quotas:delete", status=204)
+    def delete(self, call: Call, project_id: str) -> None:
+        """Reset the limit to the default."""
+        call.conductor.reset_quota(call.ctxt, project_id, [GROUPS])

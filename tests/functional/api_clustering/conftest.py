@@ -31,7 +31,8 @@ class _Conductor:
 
     def __init__(self, groups: Groups) -> None:
         self._groups = groups.rpc
-        self.set_quota = QuotaEndpoint(groups.world.conductor.cloud).set_quota
+        quotas = QuotaEndpoint(groups.world.conductor.cloud)
+        self.set_quota, self.reset_quota = quotas.set_quota, quotas.reset_quota
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._groups, name)

@@ -519,6 +519,10 @@ def test_a_quota_bounds_groups(api: ClusteringApi) -> None:
     assert status == 403
     assert answer["error"]["message"].startswith("Quota exceeded for groups: Requested 1")
     assert api.show("/quotas/demo", "quota") == {"groups": {"limit": 1, "in_use": 1}}
+    assert api.ask("DELETE", "/quotas/demo")[0] == 403
+    for _ in range(2):
+        assert api.ask("DELETE", "/quotas/demo", token=auth.ADMIN)[0] == 204
+    assert api.show("/quotas/demo", "quota") == {"groups": {"limit": 10, "in_use": 1}}
 
 
 def test_what_an_administrator_asks_is_done_for_the_group_s_maker(api: ClusteringApi) -> None:

@@ -38,6 +38,8 @@ class Form:
     fields: dict[str, str] = field(default_factory=dict)
     choices: dict[str, dict[str, str]] = field(default_factory=dict)
     """Of each select: text → value."""
+    changes: bool = False
+    """Whether it is sent by POST."""
 
 
 class Parsed(HTMLParser):
@@ -72,7 +74,7 @@ class Parsed(HTMLParser):
         elif tag == "iframe":
             self.frames.append(given["src"])
         elif tag == "form":
-            self.forms.append(Form(given["action"]))
+            self.forms.append(Form(given["action"], changes=given.get("method") == "post"))
         elif tag == "textarea" and self.forms:
             self._area = given["name"]
             self.forms[-1].fields[self._area] = ""
@@ -174,11 +176,11 @@ class Browser:
         return int(found[1])
 
     def form(self, action: str) -> Form:
-        """Return the form of the present page that is sent there."""
+        """Return the form of the present page that is sent there; the search is the last one."""
         wanted = urljoin(self.base, f"/dashboard{action}")
         found = [one for one in self.parsed.forms if urljoin(self.base, one.action) == wanted]
         assert found, f"no form for {action} in {self.page.text}"
-        return found[0]
+        return max(found, key=lambda one: one.changes)
 
     def has_form(self, action: str) -> bool:
         """Return whether the present page can send something there."""

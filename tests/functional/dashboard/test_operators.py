@@ -19,6 +19,7 @@ from tests.functional.dashboard.conftest import LogIn
 from tests.functional.dashboard.test_security import UUID, path_of
 
 HEADINGS = {
+    "/projects": "Create project",
     "/nodes": "Storages with the least room",
     "/nodes/pve1": "pve1@local",
     "/nodes/pve1/drain": "Drain pve1 ?",
@@ -55,6 +56,21 @@ def test_nobody_else_does(people: LogIn, person: str) -> None:
         assert f"/dashboard{path}" not in links
         assert "Your role doesn't allow this." in browser.get(path).text
         assert (browser.status, browser.calls) == (403, 0)
+
+
+POSTS = [
+    path_of(page)
+    for section in SECTIONS
+    for page in section.pages
+    if page.method == "POST" and page.may is May.OPERATE
+]
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_nobody_else_changes_anything(member: Browser, path: str) -> None:
+    found = member.post(path, {"csrf": member.csrf, "name": "mine"})
+    assert "Your role doesn't allow this." in found.text
+    assert (member.status, member.calls) == (403, 0)
 
 
 @pytest.mark.parametrize(

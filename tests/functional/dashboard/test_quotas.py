@@ -19,6 +19,8 @@ def demo(three_nodes: EmbeddedCloud) -> Iterator[str]:
     admin = three_nodes.connection("micronova-admin")
     admin.compute.delete(f"/os-quota-sets/{project}")
     admin.block_storage.delete(f"/os-quota-sets/{project}")
+    admin.network.delete(f"/quotas/{project}")
+    admin.clustering.delete(f"/quotas/{project}")
 
 
 def row(page: Parsed, title: str) -> str:
@@ -55,6 +57,40 @@ def test_an_administrator_changes_any(admin: Browser, member: Browser, demo: str
     assert "Volumes 0 3 " in found.text
     assert "of 7" in member.get("/").text
     assert "Nothing was to be changed." in admin.submit(f"/quotas/{demo}").text
+
+
+def test_limits_of_networks_and_scaling_groups(admin: Browser, member: Browser, demo: str) -> None:
+    admin.get(f"/quotas/{demo}")
+    limits = {"network.network": "7", "clustering.groups": "4"}
+    text = admin.submit(f"/quotas/{demo}", **limits).text
+    assert "Networks: the limits are set." in text
+    assert "Scaling groups: the limits are set." in text
+    assert "Routers" not in text
+    fields = admin.form(f"/quotas/{demo}").fields
+    assert {name: fields[name] for name in limits} == limits
+    text = member.get("/quotas").text
+    assert "Networks 0 7 " in text
+    assert "Scaling groups 0 4" in text
+
+
+def test_limits_are_reset_to_the_defaults(admin: Browser, demo: str) -> None:
+    admin.get(f"/quotas/{demo}")
+    limits = {"compute.instances": "7", "network.network": "7", "clustering.groups": "4"}
+    admin.submit(f"/quotas/{demo}", **limits)
+    text = admin.get(f"/quotas/{demo}/reset").text
+    assert "Reset the quotas of demo to the defaults?" in text
+    text = admin.submit(f"/quotas/{demo}/reset").text
+    for title in ("Servers", "Volumes", "Networks", "Scaling groups"):
+        assert f"{title}: the limits are the defaults." in text
+    fields = admin.form(f"/quotas/{demo}").fields
+    assert {name: fields[name] for name in limits} == {
+        "compute.instances": "10",
+        "network.network": "100",
+        "clustering.groups": "10",
+    }
+    # nothing to reset is no failure
+    admin.get(f"/quotas/{demo}/reset")
+    assert "Refused: " not in admin.submit(f"/quotas/{demo}/reset").text
 
 
 def test_odd_limits_are_refused(admin: Browser, demo: str) -> None:

@@ -1,0 +1,1 @@
+"""Projects and users of Keystone, for administrators."""

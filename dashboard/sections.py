@@ -24,7 +24,7 @@ from dashboard.pages import (
     waiting,
 )
 from dashboard.pages.access import credentials
-from dashboard.pages.identity import members, projects
+from dashboard.pages.identity import members, projects, users
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
 from dashboard.rights import May
@@ -47,6 +47,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Access", credentials.PAGES),
     Section("Password", credentials.PASSWORD_PAGES, within="Access"),
     Section("Projects", (*projects.PAGES, *members.PAGES), May.OPERATE),
+    Section("Users", users.PAGES, May.OPERATE, within="Projects"),
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),

@@ -46,6 +46,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/dashboard/test_quotas.py": "dashboard",
     "tests/functional/dashboard/test_security.py": "dashboard",
     "tests/functional/dashboard/test_service.py": "dashboard",
+    "tests/functional/dashboard/test_users.py": "dashboard",
     "tests/functional/dashboard/test_groups.py": "subjects",
     "tests/functional/dashboard/test_keypairs.py": "subjects",
     "tests/functional/dashboard/test_networks.py": "subjects",

@@ -112,6 +112,7 @@ _NAMES: Mapping[str, str] = {
     "{subnet_id:uuid}": "{subnet}",
     "{node_id:uuid}": "{node}",
     "{project_id}": "{project}",
+    "{user_id}": "{user}",
     "{host}": "pve1",
 }
 

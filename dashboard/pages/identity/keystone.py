@@ -34,6 +34,16 @@ class Assignment:
     inherited: bool
     """Whether it is valid for the projects below instead."""
 
+    @property
+    def who_name(self) -> str:
+        """The name of the user or group, or the ID where Keystone knows no name any more."""
+        return str(self.who.get("name") or self.who["id"])
+
+    @property
+    def where_name(self) -> str:
+        """The name of the project or domain."""
+        return str(self.where.get("name") or self.where.get("id", ""))
+
 
 def page_of(visit: Visit, path: str) -> Call:
     """Return the request for a page of a list, by a part of the name and the domain."""
@@ -96,8 +106,7 @@ def _assignment(given: Thing) -> Assignment:
 
 
 def _order(given: Assignment) -> tuple[str, ...]:
-    names = (one.get("name") or one.get("id") or "" for one in (given.who, given.where))
-    return (given.kind, *map(str, names), str(given.role.get("name")))
+    return (given.kind, given.who_name, given.where_name, str(given.role.get("name")))
 
 
 def grant_path(project_id: str, kind: str, who_id: str, role_id: str) -> str:

@@ -10,7 +10,8 @@ from dashboard.answer import Answer, Redirect, View, confirm
 from dashboard.cloud import IDENTITY, Call, rows, segment
 from dashboard.errors import ApiRefused
 from dashboard.page import Page
-from dashboard.pages.identity import keystone, projects
+from dashboard.pages.identity import keystone
+from dashboard.pages.identity.projects import PROJECT
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -24,13 +25,13 @@ def show(visit: Visit) -> Answer:
 
 
 def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
-    project = visit.params["project_id"]
+    project = PROJECT.key(visit)
     members, roles, domains, users, found = visit.cloud.together(
         keystone.roles_where(scope_project_id=project),
         keystone.ROLES,
         keystone.DOMAINS,
         keystone.proposed("/users"),
-        Call(IDENTITY, f"/projects/{segment(project)}"),
+        Call(IDENTITY, PROJECT.page(visit)),
     )
     values = {
         "project": found["project"],
@@ -49,20 +50,20 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
 def add(visit: Visit) -> Answer:
     """Give a user a role on the project."""
     given = {name: visit.field(name) for name in _FIELDS}
-    project = visit.params["project_id"]
+    project = PROJECT.key(visit)
     try:
         user = keystone.find(visit, "user", given["user"], given["domain"])
         keystone.grant(visit, project, str(user["id"]), given["role"])
     except (ApiRefused, Invalid) as refused:
         return _show(visit, given, refused)
     visit.note(f"{user['name']} is a member of the project now.")
-    return Redirect(_page(visit))
+    return Redirect(PROJECT.page(visit))
 
 
 def ask_remove(visit: Visit) -> Answer:
     """Ask whether a user or group is to lose a role on the project."""
     kind, who, role = _named(visit.query)
-    calls = (("project", visit.params["project_id"]), (kind, who), ("role", role))
+    calls = (("project", PROJECT.key(visit)), (kind, who), ("role", role))
     project, *others = visit.cloud.together(
         *(
             Call(IDENTITY, f"/{one}s/{segment(key)}", optional=one != "project")
@@ -79,16 +80,16 @@ def ask_remove(visit: Visit) -> Answer:
     if (kind, who) == ("user", visit.access.user_id):
         said += " That is you."
     fields = {kind: who, "role": role}
-    path = f"{_page(visit)}/members/remove"
-    return confirm(title, said, path, _page(visit), "Remove", **fields)
+    path = f"{PROJECT.page(visit)}/members/remove"
+    return confirm(title, said, path, PROJECT.page(visit), "Remove", **fields)
 
 
 def remove(visit: Visit) -> Answer:
     """Take a role on the project from a user or group."""
     kind, who, role = _named({name: visit.field(name) for name in (*_KINDS, "role")})
-    path = keystone.grant_path(visit.params["project_id"], kind, who, role)
+    path = keystone.grant_path(PROJECT.key(visit), kind, who, role)
     said = f"The {kind} doesn't have this role any more."
-    return visit.change(_page(visit), said, visit.cloud.delete, IDENTITY, path)
+    return visit.change(PROJECT.page(visit), said, visit.cloud.delete, IDENTITY, path)
 
 
 def _named(given: Mapping[str, str]) -> tuple[str, str, str]:
@@ -99,11 +100,7 @@ def _named(given: Mapping[str, str]) -> tuple[str, str, str]:
     return kind, given[kind], given["role"]
 
 
-def _page(visit: Visit) -> str:
-    return f"{projects.PATH}/{segment(visit.params['project_id'])}"
-
-
-_PROJECT = projects.PATH + "/{project_id}"
+_PROJECT = PROJECT.path + "/{project_id}"
 PAGES = (
     Page(_PROJECT, show, May.OPERATE, calls=5),
     Page(f"{_PROJECT}/members", add, May.OPERATE, "POST", calls=8),

@@ -20,6 +20,7 @@ from tests.functional.dashboard.test_security import UUID, path_of
 
 HEADINGS = {
     "/projects": "Create project",
+    "/users": "Create user",
     "/nodes": "Storages with the least room",
     "/nodes/pve1": "pve1@local",
     "/nodes/pve1/drain": "Drain pve1 ?",

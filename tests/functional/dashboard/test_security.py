@@ -37,6 +37,7 @@ NAMED = {
     "{number:int}": "1",
     "{project_id}": UUID.replace("-", ""),
     "{steering}": "pause",
+    "{user_id}": UUID.replace("-", ""),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboard.page import Section
 from dashboard.pages import (
+    aggregates,
     all_regions,
     audit,
     decisions,
@@ -49,6 +50,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Projects", (*projects.PAGES, *members.PAGES), May.OPERATE),
     Section("Users", users.PAGES, May.OPERATE, within="Projects"),
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
+    Section("Aggregates", aggregates.PAGES, May.OPERATE, within="Nodes"),
     Section("Migrations", migrations.PAGES, May.MANAGE),
     Section("Audit", audit.PAGES, May.OPERATE),
     Section("Services", services.PAGES, May.OPERATE),

@@ -113,6 +113,7 @@ _NAMES: Mapping[str, str] = {
     "{node_id:uuid}": "{node}",
     "{project_id}": "{project}",
     "{user_id}": "{user}",
+    "{aggregate_id:int}": "{aggregate}",
     "{host}": "pve1",
 }
 
@@ -180,6 +181,9 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     eventually(lambda: connection.block_storage.get_snapshot(snapshot).status == "available")
     backup = connection.block_storage.create_backup(**copy)
     eventually(lambda: connection.block_storage.get_backup(backup).status == "available")
+    fast = admin.compute.create_aggregate(name="fast", availability_zone="nova")
+    admin.compute.add_host_to_aggregate(fast, "pve2")
+    admin.compute.set_aggregate_metadata(fast, {"disk": "nvme"})
     hosts = {one.host: one.id for one in admin.compute.services(binary="nova-compute")}
     bulk = _drain(operator, "pve3")
     pve = Proxmox(cloud)
@@ -207,6 +211,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "credential": credential.id,
             "project": str(connection.current_project_id),
             "user": user,
+            "aggregate": fast.id,
             "role": admin.identity.find_role("member").id,
         }
     finally:
@@ -220,6 +225,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         _delete_servers(connection)
         connection.network.delete_security_group(group)
         connection.network.delete_network(network)
+        admin.compute.remove_host_from_aggregate(fast, "pve2")
+        admin.compute.delete_aggregate(fast)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
 
 

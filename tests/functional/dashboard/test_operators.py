@@ -19,6 +19,7 @@ from tests.functional.dashboard.conftest import LogIn
 from tests.functional.dashboard.test_security import UUID, path_of
 
 HEADINGS = {
+    "/aggregates": "Availability zones",
     "/projects": "Create project",
     "/users": "Create user",
     "/nodes": "Storages with the least room",

@@ -30,6 +30,7 @@ OWN = ("/logout", "/password/change", "/project", "/theme")
 
 
 NAMED = {
+    "{aggregate_id:int}": "1",
     "{action}": "stop",
     "{change}": "enable",
     "{credential_id}": UUID.replace("-", ""),

@@ -25,6 +25,8 @@ from dashboard.pages import (
     waiting,
 )
 from dashboard.pages.access import credentials
+from dashboard.pages.flavor import listing as flavors
+from dashboard.pages.flavor import one as flavor
 from dashboard.pages.identity import members, projects, users
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
@@ -39,6 +41,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Scaling groups", groups.PAGES, within="Servers"),
     Section("Server groups", server_groups.PAGES, within="Servers"),
     Section("Key pairs", keypairs.PAGES, within="Servers"),
+    Section("Flavors", (*flavors.PAGES, *flavor.PAGES), May.OPERATE, within="Servers"),
     Section("Volumes", volumes.PAGES),
     Section("Networks", listing.PAGES),
     Section("Security groups", security_groups.PAGES, within="Networks"),

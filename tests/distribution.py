@@ -40,6 +40,7 @@ GROUPS: Mapping[str, str] = {
     "tests/functional/cli/test_live.py": "embedded",
     "tests/functional/cli/test_requests_of_hosts.py": "embedded",
     "tests/functional/dashboard/test_aggregates.py": "dashboard",
+    "tests/functional/dashboard/test_flavors.py": "dashboard",
     "tests/functional/dashboard/test_images.py": "dashboard",
     "tests/functional/dashboard/test_operators.py": "dashboard",
     "tests/functional/dashboard/test_pages.py": "dashboard",

@@ -1,10 +1,12 @@
 """Settings of flavors and images that this cloud understands, and what each does: a table.
 
-Those that are refused are in ``limits``. Clients read the table as metadata definitions.
+Those that are refused are in ``limits``; those whose names have a part of their own are `OPEN`.
+Clients read the table as metadata definitions.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -167,3 +169,46 @@ SETTINGS = (
     _image("os_version", "Version", "For people, and for what reads an image's metadata."),
     _image("os_admin_user", "Administrator", "The user whose password the guest agent sets."),
 )
+
+OPEN = (
+    Setting(
+        "trait:",
+        "trait:",
+        "Trait",
+        "required: only hosts with this trait take the server; forbidden: only those without it.",
+        values=("required", "forbidden"),
+    ),
+    Setting(
+        "resources:",
+        "",
+        "Resources of a host",
+        "So much of this class is claimed of the host, in place of the flavor's size; 0: none.",
+        "integer",
+    ),
+    Setting(
+        "aggregate_instance_extra_specs:",
+        "",
+        "Metadata of aggregates",
+        "Only hosts of aggregates whose metadata have this item take the server.",
+    ),
+    Setting(
+        "capabilities:",
+        "",
+        "Capabilities of a host",
+        "Only hosts whose value matches take the server, by operators such as >= 8 or <in> avx.",
+    ),
+    Setting("hw:numa_cpus.", "hw_numa_cpus.", "Processors of a NUMA node", "cpus of this numaN."),
+    Setting("hw:numa_mem.", "hw_numa_mem.", "Memory of a NUMA node", "memory of this numaN, MiB."),
+)
+"""Settings whose names only begin so, and end with what they are about."""
+
+
+def of_spec(name: str) -> Setting | None:
+    """Return the setting that an extra spec is; None: this cloud gives it no meaning.
+
+    >>> of_spec("hw:tpm_version").title, of_spec("trait:CUSTOM_GPU").title, of_spec("mine")
+    ('TPM', 'Trait', None)
+    """
+    exact = (one for one in SETTINGS if one.spec == name)
+    begun = (one for one in OPEN if name.startswith(one.spec))
+    return next(itertools.chain(exact, begun), None)

@@ -113,6 +113,7 @@ _NAMES: Mapping[str, str] = {
     "{node_id:uuid}": "{node}",
     "{project_id}": "{project}",
     "{user_id}": "{user}",
+    "{flavor_id}": "{special}",
     "{aggregate_id:int}": "{aggregate}",
     "{host}": "pve1",
 }
@@ -142,6 +143,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     connection, admin = cloud.connection(), cloud.connection("micronova-admin")
     compute, image = connection.compute, connection.image
     vast = admin.compute.create_flavor(name="vast", vcpus=2, ram=512, disk=1_000_000)
+    special = _special_flavor(admin, str(connection.current_project_id))
     bridge = connection.network.find_network("vmbr0")
     wanted: dict[str, Any] = {
         "image_id": image.find_image("cirros").id,
@@ -212,10 +214,12 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "project": str(connection.current_project_id),
             "user": user,
             "aggregate": fast.id,
+            "special": special.id,
             "role": admin.identity.find_role("member").id,
         }
     finally:
         admin.compute.delete_flavor(vast)
+        admin.compute.delete_flavor(special)
         compute.delete_keypair(keypair)
         connection.identity.delete_application_credential(user, credential)
         compute.delete_server_group(apart)
@@ -228,6 +232,15 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         admin.compute.remove_host_from_aggregate(fast, "pve2")
         admin.compute.delete_aggregate(fast)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+
+
+def _special_flavor(admin: Any, project_id: str) -> Any:
+    """Make a private flavor with an extra spec of each kind."""
+    flavor = admin.compute.create_flavor(name="special", vcpus=2, ram=512, disk=1, is_public=False)
+    specs = {"hw:tpm_version": "2.0", "hw:cpu_policy": "dedicated", "tier": "gold"}
+    admin.compute.create_flavor_extra_specs(flavor, specs)
+    admin.compute.flavor_add_tenant_access(flavor, project_id)
+    return flavor
 
 
 def _scaling_group(connection: Any) -> Any:

@@ -20,6 +20,7 @@ from tests.functional.dashboard.test_security import UUID, path_of
 
 HEADINGS = {
     "/aggregates": "Availability zones",
+    "/flavors": "Create flavor",
     "/projects": "Create project",
     "/users": "Create user",
     "/nodes": "Storages with the least room",

@@ -34,6 +34,7 @@ NAMED = {
     "{action}": "stop",
     "{change}": "enable",
     "{credential_id}": UUID.replace("-", ""),
+    "{flavor_id}": "42",
     "{host}": "pve1",
     "{number:int}": "1",
     "{project_id}": UUID.replace("-", ""),

@@ -1,0 +1,1 @@
+"""Flavors, for administrators: sizes, extra specs, and the projects that may use one."""

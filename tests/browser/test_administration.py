@@ -95,3 +95,25 @@ def test_set_a_quota(screen: Window, look: str, identity: Any) -> None:
     assert admin.compute.get_quota_set(project).instances == 10
     follow(screen, "Members")
     screen.until_text("Add a user")
+
+
+def test_extra_specs_are_explained(screen: Window, look: str) -> None:
+    screen.open("/servers")
+    follow(screen, "Flavors")
+    fill(screen, "/flavors", name="special", vcpus="2", ram="512", disk="1")
+    screen.until_text("The flavor special is made.")
+    path = screen.path
+    try:
+        screen.expected.add("status of 400")
+        fill(screen, f"{path}/specs", name="hw:watchdog_action", value="bark")
+        screen.until_text("hw:watchdog_action=bark is not one of")
+        check(screen)
+        fill(screen, f"{path}/specs", name="hw:watchdog_action", value="reset")
+        screen.until_text("hw:watchdog_action is set.", "model=i6300esb")
+        screen.find("main details summary").click()
+        screen.until_text("aggregate_instance_extra_specs:", "Only hosts of aggregates")
+        check(screen)
+        screen.picture(PICTURES / f"story-flavor-{look}.png")
+    finally:
+        admin = screen.cloud.connection("micronova-admin").compute
+        admin.delete_flavor(path.rpartition("/")[2])

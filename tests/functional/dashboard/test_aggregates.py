@@ -41,7 +41,7 @@ def test_an_aggregate_from_create_to_delete(admin: Browser, compute: Any) -> Non
     assert found.hosts == ["pve2"]
     assert found.metadata == {"availability_zone": "fast-zone", "disk": "nvme", "rack": "7"}
     text = admin.get("/aggregates").text
-    assert "fast fast-zone 1 disk=nvme , rack=7" in text
+    assert "fast fast-zone 1 disk=nvme rack=7" in text
     assert "fast-zone ● available pve2" in text
     admin.get(page)
     assert admin.form(f"{page}/metadata").fields["metadata"] == "disk=nvme\nrack=7"

@@ -49,7 +49,7 @@ def test_a_flavor_from_create_to_delete(admin: Browser, compute: Any) -> None:
     assert not compute.get_flavor("odd.1").description
     text = admin.submit(f"{page}/specs", name="hw:tpm_version", value="2.0").text
     assert "hw:tpm_version is set." in text
-    assert "TPM: A TPM: tpmstate0 on the root disk's storage." in text
+    assert "TPM 2.0 A TPM: tpmstate0 on the root disk's storage." in text
     text = admin.submit(f"{page}/specs", name="hw:cpu_policy", value="dedicated").text
     assert "No host takes such a server: hw:cpu_policy=dedicated: guests can't be bound" in text
     assert specs_of(compute, page) == {"hw:tpm_version": "2.0", "hw:cpu_policy": "dedicated"}

@@ -19,6 +19,14 @@ class ApiRefused(MicronovaError):
         """What `explain` finds it by; empty: the API sent none."""
 
 
+def status_of(refused: MicronovaError | None) -> int:
+    """Return the status of a page that says why a form was refused; 200: it wasn't."""
+    if isinstance(refused, ApiRefused):
+        # an API that fails is no failure of the dashboard
+        return refused.status if refused.status < 500 else 502
+    return 400 if refused else 200
+
+
 class ApiUnreachable(Unavailable):
     """An API doesn't answer."""
 

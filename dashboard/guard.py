@@ -20,7 +20,7 @@ from common.errors import Forbidden, Invalid
 from dashboard import security
 from dashboard.answer import Redirect, View
 from dashboard.cloud import DATA_TYPE, Cloud, Data
-from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded
+from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded, status_of
 from dashboard.identity import Identity
 from dashboard.navigation import navigation
 from dashboard.page import Page, Section
@@ -161,8 +161,7 @@ class Site:
         self, req: falcon.Request, resp: falcon.Response, error: ApiRefused, _params: object
     ) -> None:
         """Answer what an API refused, with its status, its sentence and its request ID."""
-        status = error.status if error.status < 500 else 502
-        self.show_fault(req, resp, Fault(status, error.message, error))
+        self.show_fault(req, resp, Fault(status_of(error), error.message, error))
 
     def _to_login(self, req: falcon.Request, resp: falcon.Response) -> None:
         wanted = security.root(req) + req.path if req.method == "GET" else ""

@@ -7,7 +7,7 @@ import falcon
 from common.errors import Invalid
 from dashboard import attempts, security
 from dashboard.answer import View
-from dashboard.errors import ApiRefused, LoginFailed, TooManyLogins
+from dashboard.errors import ApiRefused, LoginFailed, TooManyLogins, status_of
 from dashboard.guard import SESSION, Site
 from dashboard.visit import Visit
 
@@ -29,9 +29,11 @@ class ChangePassword:
         try:
             self._change(visit, security.address(req))
         except (ApiRefused, Invalid, LoginFailed, TooManyLogins) as error:
-            status = error.status if isinstance(error, ApiRefused) else 400
             self._site.send(
-                req, resp, View("password.html", {"message": error.message}, status), visit
+                req,
+                resp,
+                View("password.html", {"message": error.message}, status_of(error)),
+                visit,
             )
             return
         # Keystone has revoked its token.

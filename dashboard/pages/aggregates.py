@@ -9,7 +9,7 @@ from common.errors import Invalid
 from common.resources.aggregates import ZONE
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, Call, rows
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages import lines
 from dashboard.pages.services import COMPUTE_BINARY
@@ -39,7 +39,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "given": given,
         "refused": refused,
     }
-    return View("aggregates.html", values, refused.status if refused else 200)
+    return View("aggregates.html", values, status_of(refused))
 
 
 def _zone(given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IMAGE, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.pages import lines
 from dashboard.visit import Visit, as_number
 
@@ -170,8 +170,7 @@ def _form(
         "visibilities": visibilities,
         "by_url": "web-download" in methods,
     }
-    status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
-    return View("image_form.html", values, status)
+    return View("image_form.html", values, status_of(refused))
 
 
 #: visibilities that a project gives its own images

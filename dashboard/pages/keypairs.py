@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, Call, following, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit
@@ -32,7 +32,7 @@ def _list(visit: Visit, given: dict[str, str], refused: ApiRefused | None = None
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "keypairs")),
     }
-    return View("keypairs.html", values, refused.status if refused else 200)
+    return View("keypairs.html", values, status_of(refused))
 
 
 def create(visit: Visit) -> Answer:

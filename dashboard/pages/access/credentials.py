@@ -8,7 +8,7 @@ from typing import Any
 from dashboard import client_files
 from dashboard.answer import Answer, View, confirm, view
 from dashboard.cloud import IDENTITY, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit
@@ -34,7 +34,7 @@ def _list(visit: Visit, given: Mapping[str, Any], refused: ApiRefused | None = N
         "given": given,
         "refused": refused,
     }
-    return View("credentials.html", values, refused.status if refused else 200)
+    return View("credentials.html", values, status_of(refused))
 
 
 def _roles(visit: Visit) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, Call, Missing
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages import flavors, keypairs
 from dashboard.pages.create import quota, request, spelled, user_data
@@ -146,8 +146,7 @@ def _form(
         "command": spelled.command(body, card.flavor["name"]) if body and card else "",
         "terraform": spelled.terraform(body, card.flavor["name"]) if body and card else "",
     }
-    status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
-    return View("create/form.html", values, status)
+    return View("create/form.html", values, status_of(refused))
 
 
 def _too_small(offered: Offers, given: Given) -> str:

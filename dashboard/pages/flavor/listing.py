@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, following, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit, as_number
@@ -43,7 +43,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "flavors")),
     }
-    return View("flavor/list.html", values, refused.status if refused else 200)
+    return View("flavor/list.html", values, status_of(refused))
 
 
 def create(visit: Visit) -> Answer:

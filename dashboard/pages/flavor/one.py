@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View, confirm
 from dashboard.cloud import COMPUTE, Call, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.flavor import specs
 from dashboard.pages.flavor.listing import PATH, PUBLIC
@@ -44,8 +44,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "given": given,
         "refused": refused,
     }
-    status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
-    return View("flavor/show.html", values, status)
+    return View("flavor/show.html", values, status_of(refused))
 
 
 def describe(visit: Visit) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import Invalid, NotFound
 from dashboard.answer import Answer, Redirect, View, confirm
 from dashboard.cloud import IDENTITY, Call, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
 from dashboard.pages.identity.projects import PROJECT
@@ -43,8 +43,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "given": given,
         "refused": refused,
     }
-    status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
-    return View("identity/project.html", values, status)
+    return View("identity/project.html", values, status_of(refused))
 
 
 def add(visit: Visit) -> Answer:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dashboard.answer import Answer, View
 from dashboard.cloud import IDENTITY, Call, following
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages import quotas
 from dashboard.pages.identity import keystone
@@ -39,7 +39,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "projects")),
     }
-    return View("identity/projects.html", values, refused.status if refused else 200)
+    return View("identity/projects.html", values, status_of(refused))
 
 
 def create(visit: Visit) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IDENTITY, Call, following, rows
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
 from dashboard.pages.identity.changing import Resource
@@ -42,7 +42,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "users")),
     }
-    return View("identity/users.html", values, _status(refused))
+    return View("identity/users.html", values, status_of(refused))
 
 
 def create(visit: Visit) -> Answer:
@@ -81,11 +81,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "given": given,
         "refused": refused,
     }
-    return View("identity/user.html", values, _status(refused))
-
-
-def _status(refused: Any) -> int:
-    return refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
+    return View("identity/user.html", values, status_of(refused))
 
 
 def change(visit: Visit) -> Answer:

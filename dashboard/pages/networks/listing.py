@@ -9,7 +9,7 @@ from dashboard import addresses, topology
 from dashboard.addresses import Use
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.networks import one as network
 from dashboard.pages.networks.one import API, MOST, PATH, SUBNETS
@@ -45,7 +45,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "networks")),
     }
-    return View("networks.html", values, refused.status if refused else 200)
+    return View("networks.html", values, status_of(refused))
 
 
 def _by_network(subnets: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -10,7 +10,7 @@ from common.resources.security_rules import DEFAULT, EGRESS, INGRESS
 from dashboard import traffic
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit
@@ -105,8 +105,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "refused": refused,
         "default": DEFAULT,
     }
-    status = refused.status if isinstance(refused, ApiRefused) else 400 if refused else 200
-    return View("security_group.html", values, status)
+    return View("security_group.html", values, status_of(refused))
 
 
 def _members(ports: Any) -> list[tuple[str, list[Any]]]:

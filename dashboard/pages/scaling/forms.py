@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import CLUSTERING, COMPUTE, IMAGE, NETWORK, Call, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.flavors import EVERY, by_size, too_small
 from dashboard.rights import May
@@ -93,7 +93,7 @@ def _form(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "networks": sorted(rows(networks, "networks"), key=lambda one: not one["shared"]),
         "keys": [one["keypair"]["name"] for one in rows(keys, "keypairs")],
     }
-    return View("group_create.html", values, refused.status if refused else 200)
+    return View("group_create.html", values, status_of(refused))
 
 
 def _filled(given: Mapping[str, str]) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _replace_form(visit: Visit, refused: ApiRefused | None = None) -> View:
         "flavors": _marked(flavors["flavors"], properties.get("flavor")),
         "images": _marked(images["images"], properties.get("image")),
     }
-    return View("group_replace.html", values, refused.status if refused else 200)
+    return View("group_replace.html", values, status_of(refused))
 
 
 def _marked(found: Any, present: Any) -> list[tuple[str, str, bool]]:

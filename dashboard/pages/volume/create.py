@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IMAGE, VOLUME, Call, rows, segment
-from dashboard.errors import ApiRefused
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit
@@ -98,7 +98,7 @@ def _form(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
         "types": [one["name"] for one in rows(types, "volume_types")],
         "left": _left(limits["limits"]["absolute"]) if limits else "",
     }
-    return View("volume/create.html", values, refused.status if refused else 200)
+    return View("volume/create.html", values, status_of(refused))
 
 
 def _offered(answers: Sequence[Any]) -> Iterator[tuple[str, list[tuple[str, str]]]]:

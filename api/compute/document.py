@@ -273,6 +273,28 @@ share the storage. The numbers below are the host's own |
 | `oldest_waiting_seconds` | for how long the oldest operation in the queue had waited; null: \
 the queue is empty |
 
+## Who did what
+
+`GET /operations`, for administrators, answers `{"operations": […]}`: what was asked for in all
+projects, newest first, with `order=oldest` oldest first. `project_id` and `user_id` ask for those
+of one project or user, `state` for those in a state (queued, running, unwinding, done, failed) or
+with `open` for those that haven't ended; `limit` and `marker` (an `id`) page over them. Each has
+
+| field | what |
+|---|---|
+| `id`, `request_id`, `global_request_id` | `GET /explanations/{request_id}` says how it went |
+| `action`, `resource_type`, `resource_id` | what was done to what; `resource_name` is that of a \
+server, null of others |
+| `user_id`, `user_name`, `project_id`, `project_name` | who: the names are those of the token, \
+null where it was nobody, as for what the cloud does by itself |
+| `state`, `attempt`, `message`, `not_before` | how it stands: the sentence of a failure, and \
+until when it isn't tried again |
+| `started_at`, `updated_at`, `finished_at` | when |
+
+These are the changes that the ledger has: of servers, volumes, their snapshots and backups,
+images, networks with vnets, groups and hosts. The audit log (`[audit_log] file`) of the APIs,
+where it is on, has every request, also those that only read.
+
 ## Measurements
 
 `GET /servers/{id}/metrics?period=hour|day|week|month|year`, for all who may see the server, and

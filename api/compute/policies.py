@@ -250,6 +250,7 @@ SERVER_METRICS = "micronova:server-metrics:read"
 HOST_METRICS = "micronova:host-metrics:read"
 QUEUES = "micronova:queues:read"
 WAITING = "micronova:waiting:read"
+OPERATIONS = "micronova:operations:read"
 
 PREFIX = "os_compute_api:"
 
@@ -286,6 +287,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(HOST_METRICS, ADMIN, "Read a compute host's measurements."),
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),
     rule(WAITING, PROJECT_READER, "Read which servers wait for room."),
+    rule(OPERATIONS, ADMIN, "Read who did what in all projects."),
 )
 
 #: those whose sample lists all operations; that of the others lists the first one

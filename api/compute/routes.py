@@ -29,6 +29,7 @@ from api.compute.resources.hosts.services import Services
 from api.compute.resources.instance_actions import InstanceActions
 from api.compute.resources.keypairs import KeyPairs
 from api.compute.resources.migrations import Migrations, ServerMigrations
+from api.compute.resources.own.activity import Operations
 from api.compute.resources.own.audits import Audits, Findings, Restores
 from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.own.explanations import Explanations
@@ -317,6 +318,7 @@ ROUTES = (
     Row("/servers/{server_id}/metrics", ServerMetrics, {"GET": "show"}),
     Row("/hosts/{host}/metrics", HostMetrics, {"GET": "show"}),
     Row("/queues", Queues, {"GET": "index"}),
+    Row("/operations", Operations, {"GET": "index"}),
     Row("/waiting", WaitingServers, {"GET": "index"}),
     Row("/waiting/hosts", HostsForWaiting, {"GET": "show"}),
     Row("/audits", Audits, {"GET": "index", "POST": "create"}),

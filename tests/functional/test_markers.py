@@ -102,7 +102,10 @@ COMPUTE: Mapping[str, Listing] = {
     f"{USAGE}/{{project_id}}": Listing(f"{USAGE}/demo", (THEIRS, GONE), uuid_of(2)),
 }
 #: lists of those who see everything
-OPERATORS = {"/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", "/queues", USAGE}
+OPERATORS = {
+    *("/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", "/queues", "/operations"),
+    USAGE,
+}
 
 
 @pytest.fixture(scope="module")

@@ -411,7 +411,7 @@ OURS = frozenset(
         ),
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
         *("GET /evacuations/{}", "GET /rebalance", "GET /drains/{}", "GET /vmids", "GET /metrics"),
-        *("GET /queues", "GET /waiting", "GET /waiting/hosts"),
+        *("GET /queues", "GET /waiting", "GET /waiting/hosts", "GET /operations"),
         *("GET /servers/{}/metrics", "GET /hosts/{}/metrics"),
         *(
             "GET /bulk-migrations",

@@ -273,6 +273,14 @@ share the storage. The numbers below are the host's own |
 | `oldest_waiting_seconds` | for how long the oldest operation in the queue had waited; null: \
 the queue is empty |
 
+`GET /capacity/total`, for administrators, answers `{"total_capacity": {…}}`: the number of
+`hosts`, `hosts_up`, and `hosts_taking_servers` (enabled, up and well); `resources`, by
+`resource_class` (VCPU, MEMORY_MB) of the hosts that take servers, as placement counts: without
+what is reserved, and overcommitted; how many `storages` take disks, and their `storage_gib`, a
+shared one counted once, as Proxmox VE fills them. Each amount has `total`, `used` and `free`, all
+of them sums, and `most_free`: the `name` of the one host or storage with the most room, and how
+much is `free` there, which is the most that one server or volume can get.
+
 ## Who did what
 
 `GET /operations`, for administrators, answers `{"operations": […]}`: what was asked for in all

@@ -36,6 +36,7 @@ from api.compute.resources.own.explanations import Explanations
 from api.compute.resources.own.measurements import HostMetrics, ServerMetrics
 from api.compute.resources.own.metrics import Metrics
 from api.compute.resources.own.queues import Queues
+from api.compute.resources.own.total_capacity import TotalCapacity
 from api.compute.resources.own.vmids import Vmids
 from api.compute.resources.own.waiting import HostsForWaiting, WaitingServers
 from api.compute.resources.own.whatif import CapacityLeft, Evacuations, Rebalance, Schedule
@@ -302,6 +303,7 @@ ROUTES = (
     Row("/explanations/{subject}", Explanations, {"GET": "show"}),
     Row("/schedule", Schedule, {"POST": "preview"}),
     Row("/capacity", CapacityLeft, {"GET": "show"}),
+    Row("/capacity/total", TotalCapacity, {"GET": "show"}),
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),
     Row("/rebalance", Rebalance, {"GET": "show"}),
     Row("/drains/{host}", Drains, {"GET": "show"}),

@@ -410,6 +410,7 @@ OURS = frozenset(
             for name in ("release", "mark", "hold", "release-hold", "retry", "forget")
         ),
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
+        "GET /capacity/total",
         *("GET /evacuations/{}", "GET /rebalance", "GET /drains/{}", "GET /vmids", "GET /metrics"),
         *("GET /queues", "GET /waiting", "GET /waiting/hosts", "GET /operations"),
         *("GET /servers/{}/metrics", "GET /hosts/{}/metrics"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _NEARLY_ALL = 90
+_TIB = 1024
 
 
 class Warns(enum.Enum):
@@ -28,6 +29,8 @@ class Meter:
     """Negative: none."""
     unit: str = ""
     when: Warns = Warns.NEARLY_FULL
+    note: str = ""
+    """What else is to be known of it."""
 
     @property
     def warns(self) -> bool:
@@ -37,9 +40,54 @@ class Meter:
         return self.when is Warns.NEARLY_FULL and self.percent >= _NEARLY_ALL
 
     @property
+    def strong(self) -> str:
+        """How much is used, with its unit where the whole has another one."""
+        number, unit = in_unit(self.used, self.unit)
+        return number if self.limit < 0 or unit == self._whole[1] else f"{number} {unit}"
+
+    @property
+    def rest(self) -> str:
+        """Of how much, with the unit."""
+        if self.limit < 0:
+            return in_unit(self.used, self.unit)[1]
+        return f"of {' '.join(filter(None, self._whole))}"
+
+    @property
+    def _whole(self) -> tuple[str, str]:
+        return in_unit(self.limit, self.unit)
+
+    @property
     def percent(self) -> float:
         """The used part, at most all of it."""
         return min(100.0, 100 * self.used / self.limit) if self.limit > 0 else 0.0
+
+
+def in_unit(amount: int, unit: str) -> tuple[str, str]:
+    """Return an amount and its unit: 1024 GiB and more are TiB.
+
+    >>> in_unit(12, "GiB"), in_unit(1536, "GiB"), in_unit(7, "")
+    (('12', 'GiB'), ('1.5', 'TiB'), ('7', ''))
+    """
+    if unit == "GiB" and amount >= _TIB:
+        return f"{amount / _TIB:.2f}".rstrip("0").rstrip("."), "TiB"
+    return str(amount), unit
+
+
+def of_amount(title: str, amount: Mapping[str, Any], unit: str, place: str) -> Meter:
+    """Return a sum over the cloud; its note says what is free, and the most at one place.
+
+    `place`: what a place is called. Memory is given in MiB.
+    """
+    as_shown = _gib if unit == "MiB" else int
+    shown = "GiB" if unit == "MiB" else unit
+    free = " ".join(filter(None, in_unit(as_shown(amount["free"]), shown)))
+    most = amount["most_free"]
+    note = f"{free} free in all"
+    if most:
+        at = " ".join(filter(None, in_unit(as_shown(most["free"]), shown)))
+        note = f"{note}; at most {at} on one {place} ({most['name']})"
+    used, total = as_shown(amount["used"]), as_shown(amount["total"])
+    return Meter(title, used, total, shown, note=note)
 
 
 def of_hosts(numbers: Mapping[str, Any]) -> tuple[Meter, ...]:

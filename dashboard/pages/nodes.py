@@ -11,7 +11,7 @@ from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, segment
 from dashboard.page import Page
 from dashboard.pages.meters import Meter, of_hosts, of_pool
-from dashboard.pages.overview import METRICS, STATISTICS, capacity
+from dashboard.pages.overview import METRICS, TOTAL, capacity, uncounted
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.pages.queues import by_host, health_by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
@@ -35,8 +35,8 @@ def index(visit: Visit) -> Answer:
     # lists the same hosts in the same order
     page = {"limit": visit.limit, **({"name": name} if name else {"marker": query["marker"]})}
     waits = Call(COMPUTE, QUEUES, page, optional=True)
-    found, pools, metrics, statistics, reported = visit.cloud.together(
-        listed, _POOLS, METRICS, STATISTICS, waits
+    found, pools, metrics, total, reported = visit.cloud.together(
+        listed, _POOLS, METRICS, TOTAL, waits
     )
     queues, health = by_host(reported), health_by_host(reported)
     nodes = rows(found, "hypervisors")[: visit.limit]
@@ -48,7 +48,8 @@ def index(visit: Visit) -> Answer:
         name=name,
         missing="" if found else found.message,
         following=visit.next_page("/nodes", following(found, "hypervisors")),
-        capacity=list(capacity(statistics, metrics)),
+        capacity=list(capacity(total)),
+        uncounted=uncounted(total),
         storages=storages[:_FULLEST],
         more_storages=max(0, len(storages) - _FULLEST),
         metrics=metrics["metrics"] if metrics else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.meters import Meter, Warns, of_hosts, of_pool
+from dashboard.pages.meters import Meter, Warns, of_amount, of_hosts, of_pool
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,34 @@ from dashboard.pages.meters import Meter, Warns, of_hosts, of_pool
 def test_a_meter_warns(used: int, limit: int, when: Warns, percent: float, warns: bool) -> None:
     meter = Meter("x", used, limit, when=when)
     assert (meter.percent, meter.warns) == (pytest.approx(percent), warns)
+
+
+@pytest.mark.parametrize(
+    ("used", "limit", "unit", "said"),
+    [
+        (12, 512, "GiB", "12 of 512 GiB"),
+        (12, 1536, "GiB", "12 GiB of 1.5 TiB"),
+        (2048, 4100, "GiB", "2 of 4 TiB"),
+        (3, -1, "MiB", "3 MiB"),
+        (3, 4, "", "3 of 4"),
+        (0, 0, "GiB", "0 of 0 GiB"),
+    ],
+)
+def test_each_number_has_the_unit_that_suits_it(
+    used: int, limit: int, unit: str, said: str
+) -> None:
+    meter = Meter("x", used, limit, unit)
+    assert f"{meter.strong} {meter.rest}".strip() == said
+
+
+def test_a_sum_says_what_is_free_in_all_and_at_one_place() -> None:
+    amount = {"total": 3 << 20, "used": 1 << 20, "free": 2 << 20}
+    most = {"name": "pve2", "free": 512 << 10}
+    memory = of_amount("Memory", {**amount, "most_free": most}, "MiB", "node")
+    assert (memory.strong, memory.rest) == ("1", "of 3 TiB")
+    assert memory.note == "2 TiB free in all; at most 512 GiB on one node (pve2)"
+    none = {"total": 0, "used": 0, "free": 0, "most_free": None}
+    assert of_amount("VCPUs", none, "", "node").note == "0 free in all"
 
 
 def test_what_hosts_and_storages_have() -> None:

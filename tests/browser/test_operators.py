@@ -1,0 +1,65 @@
+"""What those who run a cloud look at, in a real browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("selenium")
+
+from tests.browser.accessibility import violations
+from tests.browser.chromium import DESK, PHONE, Window, as_json
+from tests.browser.test_pages import PICTURES
+from tests.browser.test_stories import fault
+from tests.functional.dashboard.conftest import LogIn
+
+_COLOUR = "return getComputedStyle(document.querySelector(arguments[0])).color"
+_RED = "rgb(179, 33, 43)"
+
+
+def look(window: Window, name: str) -> None:
+    """Have a page accessible as it is now, light and dark, fit a phone, and leave pictures."""
+    folder = Path(PICTURES)
+    window.picture(folder / f"{name}-light.png")
+    found = violations(window)
+    window.run("document.documentElement.dataset.theme = 'dark'")
+    window.picture(folder / f"{name}-dark.png")
+    found += violations(window, contrast_only=True)
+    window.run("document.documentElement.dataset.theme = 'light'")
+    window.resize(PHONE)
+    overflow = window.overflow()
+    window.picture(folder / f"{name}-390.png")
+    window.resize(DESK)
+    assert found == [], as_json(found)
+    assert overflow <= 0
+
+
+def test_the_overview_shows_a_node_that_is_off_in_red_and_in_words(
+    cleared: None, window: Window, people: LogIn
+) -> None:
+    cloud = window.cloud
+    window.take(people("admin"))
+    with fault(cloud, action="node-down", node="pve3"):
+        people("admin").until("/", lambda page: "✕ down pve3" in page.text)
+        # a build that can't end, as Proxmox VE is slow
+        cloud.control("POST", "faults", action="slow", path="qemu", method="POST", seconds=60)
+        connection = cloud.connection()
+        connection.compute.create_server(
+            name="patient",
+            image_id=connection.image.find_image("cirros").id,
+            flavor_id=connection.compute.find_flavor("m1.nano").id,
+            networks="none",
+        )
+        people("admin").until("/", lambda page: "create patient" in page.text)
+        window.open("/")
+        assert "The node is offline." in window.text
+        assert window.run(_COLOUR, ".alarm h2") == _RED
+        assert window.run(_COLOUR, ".tiles .bad strong") == _RED
+        look(window, "overview-alarm")
+        window.find("a[href$='status=BUILD']").click()
+        window.until_text("patient")
+        window.open("/")
+        window.find("#waits + .wide a[href*='/explain']").click()
+        window.until(lambda: window.path == "/explain")
+        window.until_text("create", "running")

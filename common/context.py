@@ -24,6 +24,7 @@ class RequestContext(oslo_context.RequestContext):
         traceparent: str | None = None,
         only_look: bool = False,
         if_revision: int | None = None,
+        remote_address: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
@@ -35,6 +36,8 @@ class RequestContext(oslo_context.RequestContext):
         self.only_look = only_look
         #: the only revision of a record that may be changed; None: any
         self.if_revision = if_revision
+        #: from where the request came, as far as proxies are trusted; None: nobody sent it
+        self.remote_address = remote_address
         #: what is being worked on, for the log line: see ``common.resources.states.ResourceType``
         self.resource_type, self.resource_id = resource_type, resource_id
         #: of a message: the broker's user who sent it; see ``common.rpc.senders``
@@ -64,6 +67,7 @@ class RequestContext(oslo_context.RequestContext):
             "traceparent": self.traceparent,
             "only_look": self.only_look,
             "if_revision": self.if_revision,
+            "remote_address": self.remote_address,
         }
 
     @classmethod

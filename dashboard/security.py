@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 
 import falcon
 
+from web.proxies import client_address
+
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -23,7 +25,7 @@ def secure(req: falcon.Request) -> bool:
 
 def address(req: falcon.Request) -> str:
     """Return the browser's address, by the proxy where web.proxies trusts that."""
-    return str(req.env.get("HTTP_X_FORWARDED_FOR") or req.remote_addr or "")
+    return client_address(req.env)
 
 
 def root(req: falcon.Request) -> str:

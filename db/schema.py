@@ -132,6 +132,8 @@ operations = sa.Table(
     sa.Column("forgotten_at", UtcDateTime),  # since then its details are not there
     sa.Index("ix_operations_resource", "resource_type", "resource_id", "id"),
     sa.Index("ix_operations_due", "state", "lease_expires_at"),
+    sa.Index("ix_operations_project", "project_id", "id"),
+    sa.Index("ix_operations_user", "user_id", "id"),
     sqlite_autoincrement=True,
 )
 

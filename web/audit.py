@@ -22,6 +22,7 @@ from common import clock
 from common.errors import ConfigurationError
 from common.log import logger
 from web.measuring import ACTION, ROUTE
+from web.proxies import client_address
 
 LOG = logger(__name__)
 
@@ -234,7 +235,7 @@ def _initiator(environ: Mapping[str, Any]) -> dict[str, Any]:
         "domain_id": _of(environ, "HTTP_X_USER_DOMAIN_ID", known),
         "project_id": _of(environ, "HTTP_X_PROJECT_ID", known),
         "host": {
-            "address": environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR", ""),
+            "address": client_address(environ),
             "agent": _clean(environ.get("HTTP_USER_AGENT", "")),
         },
         "credential": {"type": "token", "identity_status": "Confirmed" if known else "Invalid"},

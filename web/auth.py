@@ -17,6 +17,7 @@ from oslo_utils import timeutils
 
 from common import clock
 from common.clients import direct
+from web.proxies import client_address
 from web.token_cache import TokenCache
 
 if TYPE_CHECKING:
@@ -259,6 +260,9 @@ def context_from_environ(environ: Mapping[str, Any]) -> dict[str, Any]:
     Without a confirmed token only the request IDs are there, and no roles.
     """
     values = _present(environ, _REQUEST) | {"roles": [], "service_roles": []}
+    address = client_address(environ)
+    if address:
+        values["remote_address"] = address
     if environ.get(_STATUS) != "Confirmed":
         return values | {"is_admin_project": False}
     values |= _present(environ, _CONTEXT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
@@ -75,6 +75,11 @@ def is_host(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def client_address(environ: Mapping[str, Any]) -> str:
+    """Return from where a request came that passed `Proxies`; empty: by a Unix socket."""
+    return str(environ.get("HTTP_X_FORWARDED_FOR") or environ.get("REMOTE_ADDR") or "")
 
 
 def _is_address(text: str) -> bool:

@@ -295,6 +295,9 @@ with `open` for those that haven't ended; `limit` and `marker` (an `id`) page ov
 server, null of others |
 | `user_id`, `user_name`, `project_id`, `project_name` | who: the names are those of the token, \
 null where it was nobody, as for what the cloud does by itself |
+| `remote_address` | from where: the client's address, or that of the last proxy that isn't \
+trusted (`[web] trusted_proxies`); null of what the cloud does by itself, and of what an older \
+release did |
 | `state`, `attempt`, `message`, `not_before` | how it stands: the sentence of a failure, and \
 until when it isn't tried again |
 | `started_at`, `updated_at`, `finished_at` | when |

@@ -16,17 +16,12 @@ import pytest
 
 from release import archives, tree
 from release.tree import Repository
+from tests.functional import next_revision
 from tests.functional.distributed import Programs
-from tests.pages import ROOT, block
+from tests.pages import ROOT
 
 FOLDER = Path(os.environ.get("MICRONOVA_TEST_RELEASED", ROOT / ".tox" / "released"))
 EXTRAS = "postgresql,memcached"
-PAGE = "docs/development/new-revision.md"
-REVISIONS = {
-    "versions/r0003_reservation.py": (PAGE, "python", '"r0003_reservation"'),
-    "contractions/c0002_reservation.py": (PAGE, "python", '"c0002_reservation"'),
-}
-"""{in db/migrations: what the page prints}."""
 
 CHANGES = {
     "db/schema.py": (
@@ -101,8 +96,7 @@ def next_one(folder: Path) -> Programs:
         before = path.read_text(encoding="utf-8")
         assert before.count(text) == 1, f"{name}: {text}"
         path.write_text(before.replace(text, instead), encoding="utf-8")
-    for name, printed in REVISIONS.items():
-        (folder / "db" / "migrations" / name).write_text(block(*printed), encoding="utf-8")
+    next_revision.add(folder / "db" / "migrations")
     metadata = folder / "micronova-99.0.0.dist-info" / "METADATA"
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: micronova\nVersion: 99.0.0\n")

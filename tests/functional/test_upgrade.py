@@ -20,6 +20,7 @@ from tests.functional.distributed import (
     distributed_cloud,
 )
 from tests.functional.load import WAIT_SECONDS, Load, creating, work
+from tests.functional.next_revision import EXPANDED
 from tests.functional.test_rolling_restart import API, ready
 from tests.functional.waiting import eventually
 
@@ -96,7 +97,7 @@ def test_the_next_release_is_checked_and_its_schema_expanded(
     with loaded(cloud, "expand") as made:
         said = run(cloud, new, "status", "upgrade-check")
         assert "'micronova db expand' does" in said
-        assert "r0003_reservation" in said
+        assert EXPANDED in said
         assert ", 0 of an older" not in said
         refused = run(cloud, new, "db", "upgrade", code=1)
         assert "The cloud database is still used by a release before 99.0.0" in refused

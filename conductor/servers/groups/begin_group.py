@@ -89,7 +89,8 @@ def create(
 def context_of(ctxt: RequestContext) -> dict[str, Any]:
     """Return the part of a request's context that what is done later for its user has."""
     kept = ctxt.to_message()
-    never = ("request_id", "global_request_id", "asked", "traceparent", "only_look", "if_revision")
+    of_request = ("request_id", "global_request_id", "asked", "traceparent", "remote_address")
+    never = (*of_request, "only_look", "if_revision")
     return {name: value for name, value in kept.items() if name not in never} | {
         # An administrator's rights are those of a request, not of what follows for years.
         "is_admin": False

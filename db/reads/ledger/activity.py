@@ -38,6 +38,8 @@ class Deed:
     """As the token said."""
     user_id: str
     user_name: str | None
+    remote_address: str | None
+    """From where the request came; None: the cloud did it by itself, or it wasn't recorded."""
     attempt: int
     message: str | None
     not_before: datetime.datetime | None
@@ -64,7 +66,8 @@ def page(
     """Return a page of operations, those that come after an ID. One query."""
     by = keyset.Sort(_T.id, descending=not wanted.oldest_first)
     made: dict[str, sa.ColumnElement[Any]] = {
-        name: _T.context[name].as_string() for name in ("project_name", "user_name")
+        name: _T.context[name].as_string()
+        for name in ("project_name", "user_name", "remote_address")
     }
     made |= {"state": state_now(), "resource_name": schema.servers.c.name}
     query: sa.Select[Any] = (

@@ -17,7 +17,7 @@ from tests.functional.api_compute.test_ledger import an_operation
 
 pytestmark = pytest.mark.database
 
-NAMES = {"user_name": "ann", "project_name": "Shop"}
+NAMES = {"user_name": "ann", "project_name": "Shop", "remote_address": "192.0.2.7"}
 
 
 def request_of(number: int) -> str:
@@ -61,7 +61,8 @@ def test_operators_see_who_did_what(api: ComputeApi) -> None:
         **{"action": "create", "state": "done", "attempt": 1, "message": None},
         **{"resource_type": "server", "resource_id": uuid_of(1), "resource_name": "web-1"},
         **{"project_id": "demo", "project_name": "Shop"},
-        **{"user_id": "demo", "user_name": "ann", "not_before": None},
+        **{"user_id": "demo", "user_name": "ann", "remote_address": "192.0.2.7"},
+        "not_before": None,
         **{name: found[-1][name] for name in ("started_at", "updated_at", "finished_at")},
     }
     assert datetime.datetime.fromisoformat(found[-1]["started_at"])

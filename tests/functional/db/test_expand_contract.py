@@ -22,13 +22,10 @@ from db import engine, migrate, schema
 from db.records import ServerRecord, columns
 from db.types import UtcDateTime
 from launcher import databases
-from tests.pages import ROOT, block
+from tests.functional import next_revision
+from tests.functional.next_revision import CONTRACTED, EXPANDED
+from tests.pages import ROOT
 
-PAGE = "docs/development/new-revision.md"
-NEXT = {
-    "versions/r0003_reservation.py": (PAGE, "python", '"r0003_reservation"'),
-    "contractions/c0002_reservation.py": (PAGE, "python", '"c0002_reservation"'),
-}
 NEW = sa.table("servers", *map(sa.column, ("uuid", "reservation")))
 OLD = schema.servers
 
@@ -38,8 +35,7 @@ def chains(tmp_path: Path) -> Migrations:
     """The revisions of a release after this one."""
     folder = tmp_path / "migrations"
     shutil.copytree(ROOT / "db" / "migrations", folder)
-    for name, printed in NEXT.items():
-        (folder / name).write_text(block(*printed), encoding="utf-8")
+    next_revision.add(folder)
     return Migrations(folder, "cloud", schema.metadata)
 
 
@@ -115,7 +111,7 @@ def test_old_services_run_between_expansion_and_contraction(url: str, chains: Mi
     migrate.upgrade(url)
     add_by_old(url, "before", "r-1")
     migrate.upgrade(url, (Phase.EXPAND,), chains)
-    assert migrate.state(url) == State("r0003_reservation")
+    assert migrate.state(url) == State(EXPANDED)
     # This release, which doesn't know the revision, starts and works.
     assert migrate.check(url) is None
     databases.require("cloud", url)
@@ -168,7 +164,7 @@ def test_both_ways_end_in_the_same_schema(
 
 def test_a_new_database_is_contracted_at_once(sqlite_url: str, chains: Migrations) -> None:
     migrate.upgrade(sqlite_url, (Phase.EXPAND,), chains)
-    assert migrate.state(sqlite_url) == State("r0003_reservation", "c0002_reservation")
+    assert migrate.state(sqlite_url) == State(EXPANDED, CONTRACTED)
 
 
 def test_what_is_not_expanded_is_not_contracted(sqlite_url: str, chains: Migrations) -> None:

@@ -99,6 +99,7 @@ def test_without_a_confirmed_token_only_the_request_counts() -> None:
         {
             "openstack.request_id": "req-1",
             "openstack.global_request_id": "req-2",
+            "REMOTE_ADDR": "192.0.2.7",
             "HTTP_X_IDENTITY_STATUS": "Invalid",
             "HTTP_X_ROLES": "admin",
             "HTTP_OPENSTACK_SYSTEM_SCOPE": "all",
@@ -107,10 +108,25 @@ def test_without_a_confirmed_token_only_the_request_counts() -> None:
     assert values == {
         "request_id": "req-1",
         "global_request_id": "req-2",
+        "remote_address": "192.0.2.7",
         "roles": [],
         "service_roles": [],
         "is_admin_project": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("environ", "wanted"),
+    [
+        ({"REMOTE_ADDR": "192.0.2.7"}, "192.0.2.7"),
+        # a proxy that is trusted: web.proxies has removed all others'
+        ({"REMOTE_ADDR": "10.0.0.1", "HTTP_X_FORWARDED_FOR": "2001:db8::7"}, "2001:db8::7"),
+        ({"REMOTE_ADDR": ""}, None),
+        ({}, None),
+    ],
+)
+def test_from_where_a_request_came(environ: dict[str, str], wanted: str | None) -> None:
+    assert auth.context_from_environ(environ).get("remote_address") == wanted
 
 
 @pytest.mark.parametrize("name", sorted(auth.IDENTITY_VARIABLES - {"HTTP_X_SERVICE_CATALOG"}))

@@ -101,10 +101,15 @@ class Cloud:
         interface: str,
         region: str | None,
         seconds: float,
+        address: str = "",
     ) -> None:
+        """`address`: the browser's, which APIs that trust the dashboard record."""
         self._http, self._access, self._pool = http, access, pool
         self._plugin = AccessInfoPlugin(access)
         self._interface, self._region, self._seconds = interface, region, seconds
+        self._always = {"Accept": "application/json"}
+        if address:
+            self._always["X-Forwarded-For"] = address
         self._lock = threading.Lock()
         self.calls = 0
         """How many requests were sent."""
@@ -184,7 +189,7 @@ class Cloud:
             raise ApiUnreachable(f"The catalog has no {call.service} service.")
         asked = {name: value for name, value in call.query.items() if value not in (None, "")}
         url = f"{base}{call.path}" + (f"?{urlencode(asked, doseq=True)}" if asked else "")
-        sent = {"Accept": "application/json"}
+        sent = dict(self._always)
         if call.body is not None or call.data is not None:
             sent["Content-Type"] = call.kind
         if call.version or call.service in VERSIONS:

@@ -87,6 +87,7 @@ class Site:
             interface=self.options.interface,
             region=self.options.region_name,
             seconds=self.options.request_seconds,
+            address=security.address(req),
         )
         try:
             asked = parse_qs(req.query_string, max_num_fields=_FORM_FIELDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboard.page import Section
 from dashboard.pages import (
+    activity,
     aggregates,
     all_regions,
     audit,
@@ -55,6 +56,7 @@ SECTIONS: tuple[Section, ...] = (
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Aggregates", aggregates.PAGES, May.OPERATE, within="Nodes"),
     Section("Migrations", migrations.PAGES, May.MANAGE),
+    Section("Activity", activity.PAGES, May.OPERATE),
     Section("Audit", audit.PAGES, May.OPERATE),
     Section("Services", services.PAGES, May.OPERATE),
     Section("Explain", (*explain.PAGES, *decisions.PAGES)),

@@ -8,6 +8,8 @@ from typing import Any
 
 from dashboard.cloud import rows, segment
 
+#: the page of all operations
+ACTIVITY = "/activity"
 #: what asks for those that wait, the longest first
 OLDEST_OPEN: Mapping[str, str] = {"state": "open", "order": "oldest"}
 #: resource type → where its page is

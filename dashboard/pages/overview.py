@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, Missing, rows
 from dashboard.page import Page
-from dashboard.pages.deeds import OLDEST_OPEN, Deed, deeds
+from dashboard.pages.deeds import ACTIVITY, OLDEST_OPEN, Deed, deeds
 from dashboard.pages.meters import Meter, Warns, of_amount
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.visit import Visit
@@ -106,7 +106,7 @@ def _of_metrics(answer: Any) -> Iterator[Tile]:
     yield Tile("Servers in error", failed, f"{everybody}=ERROR", "", failed > 0)
     yield Tile("Servers being built", servers.get("building", 0), f"{everybody}=BUILD")
     states = ", ".join(f"{one['count']} {one['state']}" for one in found["operations"])
-    yield Tile("Open operations", _sum(found["operations"]), "/#waits", states)
+    yield Tile("Open operations", _sum(found["operations"]), f"{ACTIVITY}?state=open", states)
     kinds: dict[str, int] = {}
     for one in found["findings"]:
         kinds[one["severity"]] = kinds.get(one["severity"], 0) + one["count"]

@@ -8,10 +8,12 @@ import pytest
 
 pytest.importorskip("selenium")
 
+from selenium.webdriver.support.select import Select
+
 from tests.browser.accessibility import violations
 from tests.browser.chromium import DESK, PHONE, Window, as_json
 from tests.browser.test_pages import PICTURES
-from tests.browser.test_stories import fault
+from tests.browser.test_stories import a_server, fault
 from tests.functional.dashboard.conftest import LogIn
 
 _COLOUR = "return getComputedStyle(document.querySelector(arguments[0])).color"
@@ -63,3 +65,24 @@ def test_the_overview_shows_a_node_that_is_off_in_red_and_in_words(
         window.find("#waits + .wide a[href*='/explain']").click()
         window.until(lambda: window.path == "/explain")
         window.until_text("create", "running")
+
+
+def test_activity_is_filtered_and_leads_to_the_explanation(
+    cleared: None, window: Window, people: LogIn
+) -> None:
+    cloud = window.cloud
+    server = a_server(cloud, "watched")
+    cloud.connection().compute.stop_server(server)
+    cloud.connection().compute.wait_for_server(server, "SHUTOFF", wait=60)
+    window.take(people("admin"))
+    window.open("/activity")
+    window.until_text("stop watched", "create watched")
+    look(window, "activity")
+    window.find("input[name='user']").send_keys("demo")
+    Select(window.find("select[name='state']")).select_by_value("done")
+    window.find("main form button").click()
+    window.until_text("stop watched")
+    assert "user=demo" in window.driver.current_url
+    window.find("td a.request").click()
+    window.until(lambda: window.path == "/explain")
+    window.until_text("stop", "done")

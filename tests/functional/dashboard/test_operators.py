@@ -29,6 +29,7 @@ HEADINGS = {
     "/nodes/pve1/loss": "would all find another host",
     "/migrations": "Drains and rebalances",
     "/migrations/rebalance": "would take the score from",
+    "/activity": "Who did what",
     "/audit": "Orphans: things without an owner",
     "/services": "nova-scheduler",
     "/explain/what-if": "nothing is created",

@@ -61,5 +61,23 @@ def test_changes_and_their_answers_are_in_no_log(
     assert "/x" in caplog.text, "it would be there"
 
 
+def test_an_api_reads_the_address_of_the_browser() -> None:
+    sent: list[str | None] = []
+
+    class Api(Keystone):
+        def send(self, request: Any, *more: Any, **others: Any) -> requests.Response:
+            sent.append(request.headers.get("X-Forwarded-For"))
+            return super().send(request, *more, **others)
+
+    for address in ("192.0.2.7", ""):
+        transport = requests.Session()
+        transport.mount("http://", Api())
+        access, pool = AccessInfoV3(_TOKEN, "token"), ThreadPoolExecutor(1)
+        http = Session(session=transport)
+        options: dict[str, Any] = {"interface": "internal", "region": None, "seconds": 1}
+        Cloud(http, access, pool, **options, address=address).get(IDENTITY, "/x")
+    assert sent == ["192.0.2.7", None]
+
+
 def test_clients_log_in_at_the_public_address(cloud: Cloud) -> None:
     assert cloud.login_url() == "http://keystone.example/v3"

@@ -253,12 +253,13 @@ kind of host that there is (hosts of a zone that offer the same; `capacity` by r
 an empty one) how many more of it would have room for those that one of them can take, and how
 many these are. Room and zones are counted, not what other filters ask for.
 
-`GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker",
-"state", "health", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits
-there, by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where
-the agent doesn't report or can't reach the node, as in `/os-services`; `health` is a sentence that
-says why the host can't be used, or what of it can't be read, else null. `host` asks for one host,
-`name` for those whose names contain it, `unwell=true` for those whose health says something;
+`GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker", "state", "health",
+"web_url", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits there,
+by the last heartbeat of its agent, whose process `worker` names. `state` is `down` where the agent
+doesn't report or can't reach the node, as in `/os-services`; `health` is a sentence that says why
+the host can't be used, or what of it can't be read, else null; `web_url` is the node in the web
+interface of Proxmox VE (`[proxmox:<name>] web_url`), null where none is known. `host` asks for one
+host, `name` for those whose names contain it, `unwell=true` for those whose health says something;
 `limit` and `marker` (a host's `id`) page over them in the order of `/os-hypervisors`.
 `queues` is null where the agent's release doesn't say. Each has
 
@@ -305,6 +306,20 @@ until when it isn't tried again |
 These are the changes that the ledger has: of servers, volumes, their snapshots and backups,
 images, networks with vnets, groups and hosts. The audit log (`[audit_log] file`) of the APIs,
 where it is on, has every request, also those that only read.
+
+## Storages and tasks of nodes
+
+`GET /storages`, for administrators, answers `{"storages": […]}`: those of all hosts that are on, a
+shared one once, by cluster, name and node; with `host` those that it sees; `limit` and `marker`
+(an `id`) page over them. Each has `id`, `cluster`, `name`, `type`, `shared`, `active`, `content`
+(what it takes), `total_gib` and `available_gib`, `hosts` (how many see it), and `host`, one of
+them, whose `/hosts/{host}/metrics?storage=` has its measurements.
+
+`GET /hosts/{host}/tasks`, for administrators, answers `{"tasks": […]}`: the newest tasks of the
+host's node in Proxmox VE (`limit`: 100 at most), those that run first, those of all users. Each
+has `id` (the UPID), `kind`, `subject` (a VMID, say), `user` with the API token, `started_at`,
+`finished_at` and `result` (both null while it runs). Proxmox VE is asked at once: 503 where the
+agent or the node doesn't answer.
 
 ## Measurements
 

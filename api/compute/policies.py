@@ -251,6 +251,8 @@ HOST_METRICS = "micronova:host-metrics:read"
 QUEUES = "micronova:queues:read"
 WAITING = "micronova:waiting:read"
 OPERATIONS = "micronova:operations:read"
+HOST_TASKS = "micronova:host-tasks:read"
+STORAGES = "micronova:storages:read"
 
 PREFIX = "os_compute_api:"
 
@@ -288,6 +290,8 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(QUEUES, ADMIN, "Read what runs and waits on hosts."),
     rule(WAITING, PROJECT_READER, "Read which servers wait for room."),
     rule(OPERATIONS, ADMIN, "Read who did what in all projects."),
+    rule(HOST_TASKS, ADMIN, "Read the tasks of a compute host's node."),
+    rule(STORAGES, ADMIN, "Read the storages of all hosts."),
 )
 
 #: those whose sample lists all operations; that of the others lists the first one

@@ -33,9 +33,11 @@ from api.compute.resources.own.activity import Operations
 from api.compute.resources.own.audits import Audits, Findings, Restores
 from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.own.explanations import Explanations
+from api.compute.resources.own.host_tasks import HostTasks
 from api.compute.resources.own.measurements import HostMetrics, ServerMetrics
 from api.compute.resources.own.metrics import Metrics
 from api.compute.resources.own.queues import Queues
+from api.compute.resources.own.storages import Storages
 from api.compute.resources.own.total_capacity import TotalCapacity
 from api.compute.resources.own.vmids import Vmids
 from api.compute.resources.own.waiting import HostsForWaiting, WaitingServers
@@ -319,6 +321,8 @@ ROUTES = (
     Row("/metrics", Metrics, {"GET": "show"}),
     Row("/servers/{server_id}/metrics", ServerMetrics, {"GET": "show"}),
     Row("/hosts/{host}/metrics", HostMetrics, {"GET": "show"}),
+    Row("/hosts/{host}/tasks", HostTasks, {"GET": "index"}),
+    Row("/storages", Storages, {"GET": "index"}),
     Row("/queues", Queues, {"GET": "index"}),
     Row("/operations", Operations, {"GET": "index"}),
     Row("/waiting", WaitingServers, {"GET": "index"}),

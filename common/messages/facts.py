@@ -130,6 +130,8 @@ class HostFacts:
     traits: tuple[str, ...] = ()
     capabilities: Mapping[str, bool] = field(default_factory=dict)
     """Ways that were probed: linked_clone, full_clone, import_from, upload …"""
+    web_url: str = ""
+    """The hypervisor's own web interface with the node, for administrators; empty: not known."""
 
 
 @dataclass(frozen=True)

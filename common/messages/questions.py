@@ -16,6 +16,7 @@ from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
 from common.messages.inventory import ClusterInventory
 from common.messages.measurements import Measured, Period
+from common.messages.tasks import TaskFacts
 
 A_co = TypeVar("A_co", covariant=True, default=Any)
 
@@ -174,6 +175,14 @@ class Measure(Question[Measured]):
     since: datetime.datetime | None = None
     """When the VMID became the server's: what is older is somebody else's, and left out."""
     storage: str | None = None
+
+
+@dataclass(frozen=True)
+class ListTasks(Question[list[TaskFacts]]):
+    """The newest tasks of a node, those that run first, those of all users."""
+
+    node: str
+    limit: int
 
 
 @dataclass(frozen=True)

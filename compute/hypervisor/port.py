@@ -43,6 +43,7 @@ from common.messages.measurements import Measured
 from common.messages.questions import Measure, SetPassword
 from common.messages.queues import Queue
 from common.messages.reports import Category, CopiedDisk, MadeVolume
+from common.messages.tasks import TaskFacts
 from common.resources.local_disks import LocalDisk
 from common.resources.states import PowerState
 from common.streams import Stream
@@ -495,6 +496,9 @@ class Hypervisor(Protocol):
 
     def measure(self, wanted: Measure) -> Measured:
         """Return measurements; none that were never recorded. Raises HypervisorError."""
+
+    def list_tasks(self, node: str, limit: int) -> list[TaskFacts]:
+        """Return a node's newest tasks, those that run first. Raises HypervisorError."""
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """Make what passes a VM's interfaces what is wanted; never opens in between.

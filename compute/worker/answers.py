@@ -16,6 +16,7 @@ from common.messages.questions import (
     Diagnose,
     FindHaService,
     Inspect,
+    ListTasks,
     LookAtOthers,
     Measure,
     OpenConsole,
@@ -115,6 +116,11 @@ ANSWERS: Mapping[type[Question], _Row] = dict(
             Inspect,
             lambda at, one: at.hypervisor.inspect(one.vmid, one.node, one.server_uuid),
             _not_inspected,
+        ),
+        _by(
+            ListTasks,
+            lambda at, one: at.hypervisor.list_tasks(one.node, one.limit),
+            _unavailable("Tasks of {one.node} can't be read"),
         ),
         _by(
             LookAtOthers,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from common.context import RequestContext
-from common.errors import Conflict, NotFound, Unavailable
+from common.errors import Conflict, NotFound
 from common.messages.measurements import Measured, Period
-from common.messages.questions import Agent, Measure
+from common.messages.questions import Measure
 from conductor.cloud import Cloud
-from conductor.engine import guests
+from conductor.engine import guests, host_agent
 from conductor.engine.access import scope
-from conductor.store.hosts import registry
 from conductor.store.servers import servers, vmids
 
 
@@ -29,12 +28,8 @@ def of_host(
     cloud: Cloud, ctxt: RequestContext, host: str, period: Period, storage: str | None
 ) -> Measured:
     """See ``ConductorRpc.measure_host``."""
-    with cloud.store.read() as connection:
-        facts, _ = registry.host(connection, host)
-        worker = cloud.worker_of(connection, host)
-    if storage is not None and storage not in {one.name for one in facts.storages}:
+    agent = host_agent.of_host(cloud, host)
+    if storage is not None and storage not in {one.name for one in agent.facts.storages}:
         raise NotFound(f"Host {host} doesn't have a storage {storage}.")
-    if worker is None:
-        raise Unavailable(f"The agent of host {host} does not answer.")
-    wanted = Measure(facts.node, period, storage=storage)
-    return cloud.compute.ask(ctxt, Agent(worker, facts.cluster), wanted)
+    wanted = Measure(agent.facts.node, period, storage=storage)
+    return cloud.compute.ask(ctxt, agent.target, wanted)

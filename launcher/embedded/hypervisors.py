@@ -50,6 +50,7 @@ def simulated_clusters(
             "token_file": str(token_file),
             "ca_file": str(folder / "ca.pem"),
             "restart_lock_seconds": f"{CLEAN_UP_SECONDS / speed:g}",
+            "web_url": "none",  # the simulator has the API alone
         }
     return found
 

@@ -80,6 +80,7 @@ OTHERS = frozenset(
     | {"delete_aggregate", "add_aggregate_host", "remove_aggregate_host"}
     | {"authorize_console", "use_console_token", "check_console", "open_console"}
     | {"measure_server", "measure_host", "measure", "owners"}
+    | {"list_host_tasks", "list_tasks"}
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}

@@ -104,6 +104,7 @@ COMPUTE: Mapping[str, Listing] = {
 #: lists of those who see everything
 OPERATORS = {
     *("/os-hypervisors", "/os-hypervisors/detail", "/os-migrations", "/queues", "/operations"),
+    "/storages",
     USAGE,
 }
 

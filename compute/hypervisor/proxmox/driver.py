@@ -25,6 +25,7 @@ from common.messages.inventory import ClusterInventory
 from common.messages.measurements import Measured
 from common.messages.questions import Measure, SetPassword
 from common.messages.queues import Queue
+from common.messages.tasks import TaskFacts
 from common.streams import Stream
 from compute.hypervisor.port import Detail, MadeVnet, Observation, Removal, Work
 from compute.hypervisor.proxmox.api.client import Client
@@ -34,7 +35,13 @@ from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.console import opening
 from compute.hypervisor.proxmox.ha import affinity, service
 from compute.hypervisor.proxmox.ha.rules import has_rules
-from compute.hypervisor.proxmox.inspect import diagnostics, inspection, measurements, others
+from compute.hypervisor.proxmox.inspect import (
+    diagnostics,
+    inspection,
+    measurements,
+    others,
+    task_list,
+)
 from compute.hypervisor.proxmox.inspect.inventory import InventoryReader
 from compute.hypervisor.proxmox.observe import facts
 from compute.hypervisor.proxmox.observe.refresh import Refresher
@@ -221,6 +228,10 @@ class ProxmoxHypervisor:
     def measure(self, wanted: Measure) -> Measured:
         """See ``port.Hypervisor``. One call."""
         return measurements.read(self.shared.client, wanted)
+
+    def list_tasks(self, node: str, limit: int) -> list[TaskFacts]:
+        """See ``port.Hypervisor``. One call."""
+        return task_list.read(self.shared.client, node, limit)
 
     def converge_filter(self, target: GuestTarget, filter_: Filter) -> Filtered:
         """See ``port.Hypervisor``. Six calls where nothing differs, and one a set."""

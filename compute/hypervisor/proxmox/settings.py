@@ -13,6 +13,8 @@ from oslo_config import cfg
 from common.errors import ConfigurationError
 
 DEFAULT_PORT = 8006
+#: instead of the URL of a web interface
+NO_LINK = "none"
 
 _CLUSTERS = [
     cfg.ListOpt(
@@ -42,6 +44,11 @@ CLUSTER_OPTIONS = [
         "insecure",
         default=False,
         help="Don't check the endpoints' certificates. An attacker in between can read the token.",
+    ),
+    cfg.StrOpt(
+        "web_url",
+        help="URL of the cluster's web interface, as administrators reach it: the dashboard's "
+        "pages of nodes have a link to it. Default: the first of the endpoints; none: no link.",
     ),
     cfg.StrOpt("availability_zone", help="Zone of the cluster's hosts; default: [compute]'s."),
     cfg.StrOpt(
@@ -196,6 +203,8 @@ class ClusterSettings:
     timeout_seconds: int
     connect_seconds: int
     blind_seconds: int
+    web_url: str = ""
+    """Of the web interface; empty: there is no link to it."""
 
     def host(self, node: str) -> str:
         """Return the name of a node's compute host."""
@@ -247,11 +256,24 @@ def _cluster(conf: cfg.ConfigOpts, name: str) -> ClusterSettings:
     return ClusterSettings(
         name=name,
         endpoints=endpoints,
+        web_url=_web_url(group, values.pop("web_url"), endpoints[0]),
         token=read_token(Path(values.pop("token_file")), group),
         verify=False if insecure else (ca_file or True),
         hosts=frozenset(values.pop("hosts")),
         **values,
     )
+
+
+def _web_url(group: str, given: str | None, first: tuple[str, int]) -> str:
+    if given == NO_LINK:
+        return ""
+    if given is None:
+        host = f"[{first[0]}]" if ":" in first[0] else first[0]
+        return f"https://{host}:{first[1]}"
+    parts = urlsplit(given)
+    if parts.scheme not in ("https", "http") or not parts.hostname or parts.username is not None:
+        raise ConfigurationError(f"[{group}] web_url: {given} is no URL without a user.")
+    return given.rstrip("/")
 
 
 def _endpoint(group: str, url: str) -> tuple[str, int]:

@@ -6,9 +6,10 @@ from typing import Any
 
 from common.context import RequestContext
 from common.messages.measurements import Measured, Period
+from common.messages.tasks import TaskFacts
 from conductor.cloud import Cloud
 from conductor.endpoints.hosts.aggregates import Notifier
-from conductor.engine import measurements
+from conductor.engine import host_agent, measurements
 from conductor.store.hosts import aggregates, registry
 from conductor.store.ledger import group_news
 from conductor.store.outbox import notification_payloads, placement_outbox
@@ -58,6 +59,9 @@ class ServiceEndpoint:
         self, ctxt: RequestContext, host: str, period: Period, *, storage: str | None = None
     ) -> Measured:
         return measurements.of_host(self._cloud, ctxt, host, period, storage)
+
+    def list_host_tasks(self, ctxt: RequestContext, host: str, limit: int) -> list[TaskFacts]:
+        return host_agent.tasks(self._cloud, ctxt, host, limit)
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:
         def work(connection: Transaction) -> None:

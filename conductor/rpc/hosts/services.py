@@ -6,6 +6,7 @@ from typing import Protocol
 
 from common.context import RequestContext
 from common.messages.measurements import Measured, Period
+from common.messages.tasks import TaskFacts
 
 
 class ServiceRpc(Protocol):
@@ -32,6 +33,12 @@ class ServiceRpc(Protocol):
 
         Raises HostNotFound, NotFound (it doesn't have the storage), Unavailable (its agent, or
         the cluster, doesn't answer).
+        """
+
+    def list_host_tasks(self, ctxt: RequestContext, host: str, limit: int) -> list[TaskFacts]:
+        """Return the newest tasks of a compute host's node, those that run first.
+
+        Raises HostNotFound, Unavailable (its agent, or the cluster, doesn't answer).
         """
 
     def delete_service(self, ctxt: RequestContext, service_uuid: str) -> None:

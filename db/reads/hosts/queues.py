@@ -37,6 +37,8 @@ class HostQueues:
     """Whether the agent reaches its node."""
     trouble: str | None
     """Why the node can't be used, as its agent says; None: it can."""
+    web_url: str | None = None
+    """The node in the hypervisor's web interface; None or empty: not known."""
 
     @property
     def last_seen_at(self) -> datetime.datetime | None:
@@ -65,6 +67,7 @@ def list_queues(
         *(_HOSTS.uuid, _HOSTS.host),
         *(_SERVICES.worker, _SERVICES.last_seen_at, _SERVICES.queues, _SERVICES.forced_down),
         *(node_health.REACHED.label("reached"), node_health.HEALTH.label("trouble")),
+        _HOSTS.facts["web_url"].as_string().label("web_url"),
     ).select_from(schema.hosts.join(schema.services, service))
     if host is not None:
         statement = statement.where(_HOSTS.host == host)
@@ -81,7 +84,7 @@ def list_queues(
     return [
         HostQueues(
             *(row.uuid, row.host, worker_of(row.worker), row.last_seen_at, _queues(row.queues)),
-            *(row.forced_down, row.reached, row.trouble),
+            *(row.forced_down, row.reached, row.trouble, row.web_url),
         )
         for row in rows
     ]

@@ -64,7 +64,7 @@ def read(connection: sa.Connection, content: str = "images") -> list[Backend]:
             services.c.aggregate_zone,
             services.c.availability_zone,
             facts["storages"],
-            facts["online"],
+            facts["online"].as_boolean(),
             facts["availability_zone"],
             services.c.volumes_disabled,
         )

@@ -411,6 +411,8 @@ OURS = frozenset(
         ),
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
         "GET /capacity/total",
+        "GET /storages",
+        "GET /hosts/{}/tasks",
         *("GET /evacuations/{}", "GET /rebalance", "GET /drains/{}", "GET /vmids", "GET /metrics"),
         *("GET /queues", "GET /waiting", "GET /waiting/hosts", "GET /operations"),
         *("GET /servers/{}/metrics", "GET /hosts/{}/metrics"),

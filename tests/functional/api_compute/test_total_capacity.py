@@ -32,7 +32,9 @@ def test_a_shared_storage_is_counted_once(make: MakeApi) -> None:
     api = make(
         *(row for name in ("n1", "n2") for row in (a_host(name, facts={"storages": storages}),)),
         a_host("b1", cluster="c2", facts={"cluster": "c2", "storages": [SHARED_STORAGE]}),
-        *(a_service(name, **up) for name in ("n1", "n2", "b1")),
+        # what a node that is off reported last
+        a_host("o1", cluster="c3", facts={"storages": [SHARED_STORAGE], "online": False}),
+        *(a_service(name, **up) for name in ("n1", "n2", "b1", "o1")),
     )
     found = shown(api)
     assert found["storages"] == 4

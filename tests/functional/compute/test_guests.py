@@ -18,6 +18,7 @@ from common.messages.measurements import Period
 from common.messages.questions import (
     Agent,
     Diagnose,
+    ListTasks,
     Measure,
     Question,
     ReadConsoleLog,
@@ -187,3 +188,19 @@ def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
     finally:
         keeper.stop()
     assert ask(worker, ReadConsoleLog(build.resource_id)) is None
+
+
+def test_the_tasks_of_a_node_whoever_began_them(
+    worker: Worker, build: Build, simulator: RunningSimulator
+) -> None:
+    node = build.placed.node
+    found = ask(worker, ListTasks(node, 50))
+    assert {"qmcreate"} <= {one.kind for one in found}
+    assert all("!" in one.user and one.result == "OK" for one in found if one.kind == "qmcreate")
+    assert found == sorted(
+        found, key=lambda one: (one.finished_at is None, one.started_at), reverse=True
+    )
+    assert ask(worker, ListTasks(node, 1)) == found[:1]
+    simulator.fault(action="fail", path="tasks", times=0)
+    with pytest.raises(Unavailable, match=f"Tasks of {node} can't be read"):
+        ask(worker, ListTasks(node, 1))

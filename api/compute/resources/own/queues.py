@@ -48,6 +48,7 @@ def _view(row: queues.HostQueues, down_seconds: float) -> dict[str, Any]:
         "worker": row.worker,
         "state": "up" if is_up(row, down_seconds) else "down",
         "health": trouble(row, down_seconds),
+        "web_url": row.web_url or None,
         "reported_seconds_ago": None,
         "queues": None,
     }

@@ -157,7 +157,7 @@ class _Watcher:
         wait.over.set()
 
 
-def is_running(listed: dict[str, Any]) -> bool:
+def is_running(listed: Mapping[str, Any]) -> bool:
     """Return whether a task list's entry runs. The active list also has some that just ended."""
     return "endtime" not in listed and listed.get("status") in (None, "", "RUNNING")
 

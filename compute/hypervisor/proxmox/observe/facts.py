@@ -137,6 +137,7 @@ def _host(
         devices=snapshot.devices.get(node.name, {}),
         traits=_traits(detail, disk),
         capabilities=capabilities(settings, node, disk),
+        web_url=f"{settings.web_url}/#v1:0:=node%2F{node.name}" if settings.web_url else "",
     )
 
 

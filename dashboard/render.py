@@ -53,6 +53,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         moment=moment,
         one_line=one_line,
         size=size,
+        took=took,
         whole_seconds=whole_seconds,
     )
     made.globals.update(static=static, may=May)
@@ -93,6 +94,12 @@ def moment(text: Any) -> str:
     """Return a time in full, in UTC."""
     at = parse_time(text)
     return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC" if at else ""
+
+
+def took(task: Mapping[str, Any]) -> str:
+    """Return how long something took that has ended."""
+    seconds = seconds_between(task["started_at"], task["finished_at"])
+    return "" if seconds is None else whole_seconds(seconds)
 
 
 def age(text: Any) -> str:

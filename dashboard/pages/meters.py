@@ -53,6 +53,11 @@ class Meter:
         return f"of {' '.join(filter(None, self._whole))}"
 
     @property
+    def free(self) -> str:
+        """What isn't used, with its unit."""
+        return " ".join(filter(None, in_unit(max(0, self.limit - self.used), self.unit)))
+
+    @property
     def _whole(self) -> tuple[str, str]:
         return in_unit(self.limit, self.unit)
 

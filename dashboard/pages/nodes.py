@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import falcon
@@ -10,11 +10,13 @@ import falcon
 from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, segment
 from dashboard.page import Page
-from dashboard.pages.meters import Meter, of_hosts, of_pool
+from dashboard.pages.meters import of_hosts, of_pool
 from dashboard.pages.overview import METRICS, TOTAL, capacity, uncounted
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.pages.queues import by_host, health_by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
+from dashboard.pages.storages import PATH as STORAGES
+from dashboard.pages.storages import listed_storages
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -22,6 +24,8 @@ _POOLS = Call(VOLUME, "/scheduler-stats/get_pools", {"detail": "true"}, optional
 _HYPERVISORS = "/os-hypervisors/detail"
 _FULLEST = 10
 _DRAINS = 5
+_TASKS = 20
+_MOST_STORAGES = 200
 
 
 def index(visit: Visit) -> Answer:
@@ -59,13 +63,14 @@ def index(visit: Visit) -> Answer:
 def show(visit: Visit) -> Answer:
     """Show one node: capacity, queues, servers, storages, and its drains."""
     host = visit.params["host"]
-    found, servers, services, drains, reported, pools = visit.cloud.together(
+    found, servers, services, drains, reported, storages, tasks = visit.cloud.together(
         Call(COMPUTE, _HYPERVISORS, {"hypervisor_hostname_pattern": host}, version=NUMBERS),
         Call(COMPUTE, "/servers/detail", {"host": host, "limit": visit.limit, "all_tenants": 1}),
         Call(COMPUTE, "/os-services", {"host": host, "binary": COMPUTE_BINARY}, optional=True),
         Call(COMPUTE, "/bulk-migrations", {"host": host, "limit": _DRAINS}, optional=True),
         Call(COMPUTE, QUEUES, {"host": host}, optional=True),
-        _POOLS,
+        Call(COMPUTE, STORAGES, {"host": host, "limit": _MOST_STORAGES}, optional=True),
+        Call(COMPUTE, f"/hosts/{segment(host)}/tasks", {"limit": _TASKS}, optional=True),
     )
     node, service = _only(found, host), next(iter(rows(services, "services")), {})
     return view(
@@ -79,7 +84,10 @@ def show(visit: Visit) -> Answer:
         no_queues="The node's agent doesn't report them." if reported else reported.message,
         servers=servers["servers"],
         drains=rows(drains, "bulk_migrations"),
-        storages=_storages(rows(pools, "pools"), host),
+        storages=listed_storages(storages),
+        tasks=rows(tasks, "tasks"),
+        no_tasks="" if tasks else tasks.message,
+        web_url=next((one["web_url"] for one in rows(reported, "hosts")), None),
     )
 
 
@@ -123,19 +131,10 @@ def _only(found: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     raise falcon.HTTPNotFound
 
 
-def _storages(pools: Sequence[Mapping[str, Any]], host: str) -> list[tuple[Meter, str]]:
-    """Return the node's storages that take volumes, each with its name."""
-    return [
-        (of_pool(one), one["name"].rpartition("#")[2])
-        for one in pools
-        if one["name"].partition("@")[0] == host
-    ]
-
-
 _NODE = "/nodes/{host}"
 PAGES = (
     Page("/nodes", index, May.OPERATE, calls=5),
-    Page(_NODE, show, May.OPERATE, calls=6),
+    Page(_NODE, show, May.OPERATE, calls=7),
     Page(f"{_NODE}/drain", plan_drain, May.OPERATE),
     Page(f"{_NODE}/drain", drain, May.OPERATE, "POST"),
     Page(f"{_NODE}/loss", loss, May.OPERATE),

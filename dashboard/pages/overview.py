@@ -137,7 +137,12 @@ def capacity(answer: Any) -> Iterator[Meter]:
     by_class = {one["resource_class"]: one for one in found["resources"]}
     yield of_amount("VCPUs", by_class["VCPU"], "", "node")
     yield of_amount("Memory", by_class["MEMORY_MB"], "MiB", "node")
-    yield of_amount("Storages", found["storage_gib"], "GiB", "storage")
+    yield of_storages(answer)
+
+
+def of_storages(answer: Any) -> Meter:
+    """Return what the storages that take disks have together."""
+    return of_amount("Storages", answer["total_capacity"]["storage_gib"], "GiB", "storage")
 
 
 def uncounted(answer: Any) -> int:

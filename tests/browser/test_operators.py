@@ -86,3 +86,22 @@ def test_activity_is_filtered_and_leads_to_the_explanation(
     window.find("td a.request").click()
     window.until(lambda: window.path == "/explain")
     window.until_text("stop", "done")
+
+
+def test_a_node_shows_charts_storages_and_tasks(
+    cleared: None, window: Window, people: LogIn
+) -> None:
+    a_server(window.cloud, "busy")
+    window.take(people("admin"))
+    window.open("/storages")
+    window.until_text("shared")
+    look(window, "storages")
+    window.find("a[href*='storage=shared']").click()
+    window.until_text("Measurements of shared", "in use")
+    window.open("/nodes/pve1")
+    window.until(lambda: window.has("#charts figure"))
+    window.until_text("Tasks in Proxmox VE")
+    look(window, "node")
+    link = window.find("a[href^='https://pve.example.org:8006']")
+    assert link.text == "Open in Proxmox VE"
+    assert "noreferrer" in str(link.get_attribute("rel"))

@@ -13,7 +13,11 @@ OPTIONS: dict[str, Any] = {
     "driver": "proxmox",
     "nodes": 3,
     "speed": 50,
-    "set": "images.download_from=http://localhost",
+    "set": [
+        "images.download_from=http://localhost",
+        # the simulator has no web interface
+        "proxmox:sim1.web_url=https://pve.example.org:8006",
+    ],
 }
 """Of `micronova up`, with which it starts."""
 _CLOUD: Shared[EmbeddedCloud] = Shared("three_nodes")

@@ -24,7 +24,8 @@ HEADINGS = {
     "/projects": "Create project",
     "/users": "Create user",
     "/nodes": "Storages with the least room",
-    "/nodes/pve1": "pve1@local",
+    "/nodes/pve1": "Tasks in Proxmox VE",
+    "/storages": "a shared one once",
     "/nodes/pve1/drain": "Drain pve1 ?",
     "/nodes/pve1/loss": "would all find another host",
     "/migrations": "Drains and rebalances",
@@ -304,6 +305,41 @@ def test_a_manager_sees_the_migrations_of_the_project(
         manager.get(operators)
         assert manager.status == 403
     assert "pve" in admin.get(f"/migrations?server={server.id}").text
+
+
+# --- storages and tasks
+
+
+def test_storages_are_listed_once_and_lead_to_their_year(admin: Browser, member: Browser) -> None:
+    page = admin.get("/storages")
+    assert re.search(r"Storages [0-9.]+ (GiB )?of [0-9.]+ TiB", page.text)
+    names = re.findall(r"charts\?storage=(\w+)&amp;period=year", admin.page.text)
+    assert names.count("shared") == 1
+    assert names.count("local") == 3
+    assert re.search(r"shared sim1, 3 nodes \w+ shared", page.text)
+    [following] = [one for one in admin.get("/storages?limit=1").links if "marker=" in one]
+    text = admin.get(following.removeprefix("/dashboard")).text
+    assert "local pve2" in text
+    assert "local pve1" not in text
+    assert "/dashboard/storages" not in member.get("/").links
+
+
+def test_a_node_shows_its_tasks_and_leads_to_proxmox_ve(
+    crowd: list[Any], three_nodes: EmbeddedCloud, admin: Browser
+) -> None:
+    page = admin.get("/nodes/pve1")
+    assert admin.calls == 7
+    assert re.search(r"\d+ s ago qm(create|start|suspend) \d{6} \S+!\S+ .{,20}● done", page.text)
+    assert "https://pve.example.org:8006/#v1:0:=node%2Fpve1" in page.links
+    # what nobody can read is said, and the rest is shown
+    three_nodes.control("POST", "faults", action="fail", path="nodes/pve1/tasks", times=0)
+    try:
+        page = admin.get("/nodes/pve1")
+        assert "Not known: Tasks of pve1 can't be read" in page.text
+        assert "https://pve.example.org:8006/#v1:0:=node%2Fpve1" in page.links
+        assert "crowd-0" in page.text
+    finally:
+        three_nodes.control("DELETE", "faults")
 
 
 # --- who waits for room

@@ -105,3 +105,14 @@ def test_a_node_shows_charts_storages_and_tasks(
     link = window.find("a[href^='https://pve.example.org:8006']")
     assert link.text == "Open in Proxmox VE"
     assert "noreferrer" in str(link.get_attribute("rel"))
+
+
+def test_the_overview_shows_the_year(window: Window, people: LogIn) -> None:
+    window.take(people("admin"))
+    window.open("/")
+    window.until(lambda: window.run("return document.querySelectorAll('figure').length") == 2)
+    assert "As Proxmox VE recorded it, summed up" in window.text
+    look(window, "overview-year")
+    window.open("/trend")
+    assert window.find("h1").text == "Capacity over a year"
+    look(window, "trend")

@@ -26,6 +26,7 @@ HEADINGS = {
     "/nodes": "Storages with the least room",
     "/nodes/pve1": "Tasks in Proxmox VE",
     "/storages": "a shared one once",
+    "/trend": "As Proxmox VE recorded it, summed up: all 4 storages and all 3 nodes.",
     "/nodes/pve1/drain": "Drain pve1 ?",
     "/nodes/pve1/loss": "would all find another host",
     "/migrations": "Drains and rebalances",

@@ -108,3 +108,17 @@ def test_its_requests_are_bounded(admin: Browser, member: Browser) -> None:
     assert admin.calls == 8
     member.get("/")
     assert member.calls == 3
+
+
+def test_the_capacity_of_a_year_is_a_bounded_number_of_questions(
+    three_nodes: EmbeddedCloud, admin: Browser, member: Browser
+) -> None:
+    page = admin.get("/trend")
+    # of four storages and three nodes
+    assert admin.calls == 2 + 4 + 3
+    assert admin.page.text.count('<figure class="measured">') == 2
+    assert "TiB" in page.text
+    admin.get("/")
+    assert 'hx-get="/dashboard/trend" hx-trigger="load"' in admin.page.text
+    member.get("/trend")
+    assert member.status == 403

@@ -22,6 +22,7 @@ def summed(
     step = max((int(one["resolution_seconds"]) for one in given), default=0)
     if not step:
         return {}, []
+    newest = max((at.timestamp() for one in given if (at := _last(one))), default=0.0)
     sums: dict[int, dict[str, float]] = {}
     texts: dict[str, tuple[str, str]] = {}
     for answer in given:
@@ -39,7 +40,7 @@ def summed(
             name, *texts[name], [sums[one][name] if one in sums else None for one in order]
         )
         for name in (names if sums else ())
-    }, [_moment(one * step) for one in order]
+    }, [_moment(min(one * step, newest)) for one in order]
 
 
 def _intervals(
@@ -56,5 +57,10 @@ def _intervals(
         yield interval, [sum(column) / len(rows) for column in zip(*rows, strict=True)]
 
 
-def _moment(seconds: int) -> str:
+def _last(answer: Mapping[str, Any]) -> datetime.datetime | None:
+    """Return the end of an answer's newest interval, which may be shorter than others."""
+    return parse_time(answer["times"][-1]) if answer["times"] else None
+
+
+def _moment(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

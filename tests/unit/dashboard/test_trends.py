@@ -36,6 +36,11 @@ def test_intervals_are_summed_up() -> None:
     assert values(one, other) == ([6, 7, 9], [30, 30, 30], 3)
 
 
+def test_the_newest_interval_ends_when_it_was_measured() -> None:
+    _, times = trends.summed([answer([100, 200, 250], [1, 2, 3], [9, 9, 9])], NAMES)
+    assert times == [trends._moment(one) for one in (100, 200, 250)]
+
+
 def test_what_was_added_later_counts_from_then_on() -> None:
     one = answer([100, 200, 300], [1, None, 3], [10, 10, 10])
     added = answer([300], [5], [20])

@@ -35,6 +35,7 @@ def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
         files.policies,
         data.drivers,
         data.databases,
+        data.room,
         data.clocks,
         servers.servers,
         data.roles,

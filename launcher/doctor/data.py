@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
+from common.databases import fullness
 from common.errors import Unavailable
 from common.findings import Finding, Level
 from common.process import timekeeping
@@ -76,6 +80,54 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             "The services that use it don't work.",
             _LINES[code],
         )
+
+
+def room(conf: cfg.ConfigOpts) -> Iterator[Finding]:
+    """Yield databases whose disk is full: they can be read, and not changed."""
+    for name, url in both.urls(conf).items():
+        if unusable(url) is None and (folder := _full_disk(sa.make_url(url))):
+            yield Finding(
+                "database_full",
+                Level.BROKEN,
+                f"Database {name}",
+                "Its disk is full: it can be read, and not changed.",
+                "Clients get 503 for what changes something. Make room; nothing else is needed.",
+                (f"df -h {shlex.quote(folder)}",),
+            )
+
+
+#: what is sorted takes more memory than may be used: it is written to the disk of the database,
+#: and leaves nothing there
+_SORT = (
+    "SET LOCAL work_mem = '64kB'",
+    "SELECT count(*) FROM (SELECT md5(n::text) AS text FROM generate_series(1, 20000) AS n "
+    "ORDER BY 1 OFFSET 0) AS sorted",
+)
+#: where Debian's PostgreSQL has its data
+_DATA = "/var/lib/postgresql"
+#: SQLite's log grows so far before it is written to the file
+_SQLITE_BYTES = 16 << 20
+
+
+def _full_disk(url: sa.URL) -> str | None:
+    """Return a folder on the full disk of a database; None: there is room, or it isn't known."""
+    if url.get_backend_name() == "sqlite":
+        folder = Path(url.database or ".").absolute().parent
+        is_full = folder.exists() and shutil.disk_usage(folder).free < _SQLITE_BYTES
+        return str(folder) if is_full else None
+    if url.get_backend_name() != "postgresql":
+        return None
+    made = sa.create_engine(url)
+    try:
+        with made.connect() as connection:
+            for statement in _SORT:
+                connection.exec_driver_sql(statement)
+    except sa.exc.DBAPIError as error:
+        # what else is wrong is another check's
+        return _DATA if fullness.is_full(error) else None
+    finally:
+        made.dispose()
+    return None
 
 
 def clocks(conf: cfg.ConfigOpts) -> Iterator[Finding]:

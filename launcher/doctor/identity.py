@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from typing import Any
 
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -142,17 +143,28 @@ def _catalog(session: Session, types: set[str]) -> Iterator[Finding]:
             )
             continue
         url = str(session.get_endpoint(service_type=kind))
-        try:
-            session.get(url, authenticated=False, raise_exc=False, connect_retries=0)
-        except ksa_exceptions.ClientException as error:
+        problem = _problem(session, url)
+        if problem is not None:
             yield Finding(
                 "endpoint_dead",
                 Level.WARNING,
                 "Keystone",
-                f"The catalog's {kind}, {url}, doesn't answer: {str(error).splitlines()[0]}",
+                f"The catalog's {kind}, {url}, {problem}",
                 f"Clients find {what} and can't reach them.",
                 (f"systemctl restart micronova-api@{SERVED.get(kind, kind)}",),
             )
+
+
+def _problem(session: Session, url: str) -> str | None:
+    """Return why an API can't be used; None: it answers."""
+    try:
+        answer = session.get(url, authenticated=False, raise_exc=False, connect_retries=0)
+    except ksa_exceptions.ClientException as error:
+        return f"doesn't answer: {str(error).splitlines()[0]}"
+    if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return None
+    # Of a proxy that reaches nothing behind it, too.
+    return f"answers {answer.status_code} {answer.reason}."
 
 
 def _broken(code: str, group: str, what: str) -> Finding:

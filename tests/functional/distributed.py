@@ -230,6 +230,7 @@ def distributed_cloud(
     audited: bool = True,
     null_hosts: int = 0,
     postgres_settings: Mapping[str, str] | None = None,
+    database: postgres_pair.Member | None = None,
     clocks: Mapping[str, Path] | None = None,
     proxy: str | None = None,
     spare: bool = False,
@@ -243,7 +244,8 @@ def distributed_cloud(
     simulator: two agents share so many hosts without a hypervisor. Each process named in `clocks`
     has the clock that its file says: see `backends.moved_clock`. `proxy` is one of
     `proxies.PROXIES`. `compact` is the layout with the fewest processes: one serves every API,
-    placement too, and conductors have schedulers of their own. Each service has a user of its own
+    placement too, and conductors have schedulers of their own. `database` is a server
+    that the test stops and starts. Each service has a user of its own
     on the bus, unless `bus_users` is False. `programs` are what it consists of.
     """
     backends.require(
@@ -255,6 +257,8 @@ def distributed_cloud(
         postgres = (
             pair.primary.server
             if pair
+            else database.server
+            if database
             else stack.enter_context(backends.postgres(**(postgres_settings or {})))
         )
         broker = cluster.nodes[0] if cluster else stack.enter_context(brokers.broker())

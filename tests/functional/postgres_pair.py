@@ -186,6 +186,20 @@ def pair(copy: Callable[[Member, Member], None] = _copy) -> Iterator[Pair]:
         yield made
 
 
+@contextlib.contextmanager
+def single(folder: Path | None = None) -> Iterator[Member]:
+    """Run one server that can be stopped and started again, with its data in a folder."""
+    backends.require(backends.INITDB, backends.POSTGRES)
+    with contextlib.ExitStack() as stack:
+        folder = folder or stack.enter_context(backends.private_folder())
+        who = backends.account("postgres")
+        one = Member("one", backends.free_port(), folder / "one", who)
+        subprocess.run(["cp", "-a", str(backends._empty_cluster()), str(one.data)], check=True)
+        stack.callback(one.stop)
+        one.start()
+        yield one
+
+
 def run(who: Account, command: list[str]) -> None:
     """Run a command of PostgreSQL as a user, to its end."""
     done = subprocess.run(  # type: ignore[call-overload]

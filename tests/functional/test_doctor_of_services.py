@@ -20,7 +20,8 @@ from common.findings import Finding, Level, exit_code
 from launcher import configuration, doctor
 from launcher.doctor import data
 from tests.fixtures import null
-from tests.functional import postgres_pair
+from tests.fixtures.small_disk import fill, small_disk
+from tests.functional import backends, postgres_pair
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
 from tests.functional.postgres_pair import Member
 from tests.functional.waiting import eventually
@@ -136,6 +137,43 @@ def test_servers_of_a_database_that_fails_over(tmp_path: Path) -> None:
         assert codes(tmp_path, sections) == {"database_server_silent"}
 
 
+def test_a_database_on_a_full_disk(tmp_path: Path) -> None:
+    with (
+        # which PostgreSQL's user may pass through
+        backends.private_folder() as folder,
+        small_disk(folder / "disk", 300) as disk,
+        postgres_pair.single(disk) as server,
+    ):
+        url = server.server.url("postgres")
+        db.migrate.upgrade(url)
+        sections = {"database": {"connection": url}}
+        assert codes(tmp_path, sections) == set()
+        fill(disk)
+        [found] = findings(tmp_path, sections)
+        assert (found.code, found.level) == ("database_full", Level.BROKEN)
+        (disk / "others").unlink()
+        assert codes(tmp_path, sections) == set()
+
+
+def test_a_database_file_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "a disk", 60) as disk:
+        url = f"sqlite:///{disk}/cloud.sqlite"
+        db.migrate.upgrade(url)
+        sections = {"database": {"connection": url}}
+        assert codes(tmp_path, sections) == set()
+        fill(disk)
+        found = {one.code: one for one in findings(tmp_path, sections)}
+        [line] = found["database_full"].lines
+        assert (
+            str(disk)
+            in subprocess.run(
+                line, shell=True, check=True, timeout=30, capture_output=True, text=True
+            ).stdout
+        )
+        (disk / "others").unlink()
+        assert codes(tmp_path, sections) == set()
+
+
 def test_a_bus_that_does_not_answer(tmp_path: Path) -> None:
     sections = {"DEFAULT": {"transport_url": f"rabbit://u:p@{DEAD}/"}}
     assert codes(tmp_path, sections) == {"bus_unreachable"}
@@ -198,11 +236,14 @@ class Keystone:
 
     def __init__(self) -> None:
         self.status, self.roles, self.types = 201, ["admin", "service"], TYPES
+        self.api_status = 200
+        """What the APIs of the catalog answer."""
         keystone = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                self._answer(200, keystone.versions())
+                is_keystone = self.path.startswith("/v3")
+                self._answer(200 if is_keystone else keystone.api_status, keystone.versions())
 
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))
@@ -319,6 +360,16 @@ def test_a_role_that_is_missing(
 def test_a_catalog_without_volumes(tmp_path: Path, keystone: Keystone) -> None:
     keystone.types = TYPES[:4]
     assert codes(tmp_path, login(keystone.url)) == {"catalog_lacks"}
+
+
+def test_an_api_that_its_proxy_does_not_reach(tmp_path: Path, keystone: Keystone) -> None:
+    keystone.api_status = 502
+    found = findings(tmp_path, login(keystone.url))
+    assert {one.code for one in found} == {"endpoint_dead"}
+    assert all("answers 502 Bad Gateway" in one.what for one in found)
+    # without a token, it says so: it answers
+    keystone.api_status = 401
+    assert codes(tmp_path, login(keystone.url)) == set()
 
 
 def test_a_clock_that_differs_from_the_databases(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +21,7 @@ from common.errors import TooLarge, Unavailable
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from db import schema
 from tests.fixtures import auth
+from tests.fixtures.small_disk import fill, small_disk
 from tests.functional.api_image.test_uploads import DATA, Site, _connected, a_site
 from tests.functional.api_image.test_user_images import call
 from tests.functional.waiting import eventually
@@ -154,28 +154,11 @@ def test_bytes_that_are_being_sent_count(tmp_path: Path) -> None:
 # --- a full disk
 
 
-def _mounted(folder: Path, size_mib: int) -> bool:
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size_mib}m", "tmpfs", str(folder)]
-    return subprocess.run(command, check=False, capture_output=True).returncode == 0
-
-
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     """A disk of its own."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    if not _mounted(folder, 120):
-        pytest.skip("nothing can be mounted here")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def _fill(folder: Path) -> None:
-    with (folder / "others").open("ab", buffering=0) as file, contextlib.suppress(OSError):
-        for size in (MIB, 4096, 1):
-            with contextlib.suppress(OSError):
-                while True:
-                    file.write(b"x" * size)
+    with small_disk(tmp_path / "small", 120) as folder:
+        yield folder
 
 
 def test_an_image_is_deleted_on_a_full_disk(small: Path) -> None:
@@ -186,7 +169,7 @@ def test_an_image_is_deleted_on_a_full_disk(small: Path) -> None:
         assert store.answers()
         eventually((small / "spool.ballast").exists, 10)
         assert (small / "spool.ballast").stat().st_blocks * 512 >= BALLAST_BYTES
-        _fill(small)
+        fill(small)
         assert os.statvfs(small).f_bavail == 0
         refused = site.send(site_new_or_none(site) or image_id)
         assert refused.status_code in {409, 413, 503}

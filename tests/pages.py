@@ -53,6 +53,8 @@ def block(page: str, language: str, having: str) -> str:
 
 def placed(text: str, places: Mapping[str, str]) -> str:
     """Return what a page prints in other places; of two that fit the first one counts."""
+    if not places:
+        return text
     return re.sub("|".join(map(re.escape, places)), lambda found: places[found[0]], text)
 
 

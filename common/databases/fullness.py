@@ -12,6 +12,13 @@ _STATES = {"53100"}
 #: MariaDB: disk full, table full, no room for temporary files, error of the storage engine
 _NUMBERS = {1021, 1114, 3, 1030}
 _NO_SPACE = ("no space left", "errno: 28", "error 28 ")
+#: how PostgreSQL refuses a log-in; its SQLSTATE isn't known then
+_REFUSALS = ("could not write init file", "no space left on device")
+
+
+def refuses(text: str) -> bool:
+    """Return whether a log-in was refused for want of room, by its sentence."""
+    return any(words in text.lower() for words in _REFUSALS)
 
 
 def is_full(error: Any) -> bool:
@@ -19,7 +26,8 @@ def is_full(error: Any) -> bool:
     original = getattr(error, "orig", None) or error
     if isinstance(original, sqlite3.Error):
         return getattr(original, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-    if getattr(original, "sqlstate", None) in _STATES:
+    state = getattr(original, "sqlstate", None)
+    if state in _STATES or (state is None and refuses(str(original))):
         return True
     arguments: tuple[Any, ...] = getattr(original, "args", ())
     if not arguments or arguments[0] not in _NUMBERS:

@@ -69,8 +69,8 @@ def databases(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     """Yield databases that don't answer, or are of another release; without driver: none."""
     usable = tuple(name for name, url in both.urls(conf).items() if unusable(url) is None)
     for name, problem in both.check(conf, usable).items():
-        if problem is None:
-            continue
+        if problem is None or fullness.refuses(problem):
+            continue  # of a full disk: see `room`
         code = "database_unreachable" if "can't be read" in problem else "schema_differs"
         yield Finding(
             code,

@@ -26,6 +26,7 @@ def sqlite_error(code: int) -> sqlite3.OperationalError:
         (sqlite3.OperationalError("database or disk is full"), False),  # of no connection
         (psycopg.errors.DiskFull("could not extend file"), True),
         (psycopg.OperationalError("the connection is closed"), False),
+        (psycopg.OperationalError("connection failed: FATAL:  could not write init file"), True),
         (pymysql.err.OperationalError(1021, "Disk full (/tmp/x); waiting"), True),
         (pymysql.err.OperationalError(1114, "The table 'servers' is full"), True),
         (pymysql.err.InternalError(3, 'Error writing file (Errcode: 28 "No space left")'), True),

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.functional.pages.reading import Desk
-from tests.pages import ROOT, Block, blocks
+from tests.pages import ROOT, Block, blocks, placed
 
 SECONDS = 60.0
 #: commands that change nothing are repeated until the cloud has noticed what happened
@@ -57,8 +57,7 @@ class Played:
         if self.heading:
             first = lines.index(self.heading)
             level = self.heading.partition(" ")[0]
-            after = range(first + 1, last)
-            last = next((at for at in after if _level(lines[at], level)), last)
+            last = next((at for at in _headings(lines, level) if at > first), last)
         return tuple(
             one
             for one in blocks(ROOT / self.page)
@@ -66,9 +65,14 @@ class Played:
         )
 
 
-def _level(line: str, level: str) -> bool:
-    marks = line.partition(" ")[0]
-    return bool(marks) and set(marks) == {"#"} and len(marks) <= len(level)
+def _headings(lines: Sequence[str], level: str) -> Iterator[int]:
+    """Yield where headings of a level, and of those above it, are; root's commands are none."""
+    is_code = False
+    for at, line in enumerate(lines):
+        is_code ^= line.startswith("```")
+        marks = line.partition(" ")[0]
+        if not is_code and marks and set(marks) == {"#"} and len(marks) <= len(level):
+            yield at
 
 
 def pattern(printed: str) -> re.Pattern[str]:
@@ -90,6 +94,10 @@ class Player:
     environment: Mapping[str, str]
     values: dict[str, str] = field(default_factory=dict)
     """What stands for something of the reader's, and what this one has."""
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Paths that commands name, and where that is here; what is printed names them as the page."""
+    typed: str = ""
+    """The secret that the reader enters where a command asks for one."""
 
     def play(self, played: Played, *only: int) -> None:
         """Carry out the blocks of a section, or those of these numbers."""
@@ -101,14 +109,14 @@ class Player:
 
     def carry_out(self, step: Step) -> None:
         """Carry out a command until it prints what the page says. Raises AssertionError."""
-        command = self._filled(step.command)
+        command = placed(self._filled(step.command), self.places)
         if step.printed is None:
-            self.desk.run(command, self.environment)
+            self.desk.run(command, self.environment, self.typed)
             return
         printed = self._filled(step.printed)
         wanted, until = pattern(printed), time.monotonic() + SECONDS
         while True:
-            said = self.desk.run(f"{{ {command} ; }} 2>&1 || true", self.environment)
+            said = self.desk.run(f"{{ {command} ; }} 2>&1 || true", self.environment, self.typed)
             if wanted.search(said) if printed else not said.strip():
                 return
             if time.monotonic() > until or not _LOOKS.match(command):

@@ -19,9 +19,10 @@ import subprocess
 import sys
 import termios
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import requests
 
@@ -124,6 +125,10 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
 """
 
 
+Act: TypeAlias = Callable[[Sequence[str]], bool]
+"""Takes a program's arguments; returns whether it did what they say."""
+
+
 class Desk:
     """A reader's home, with the programs that are installed there."""
 
@@ -132,10 +137,10 @@ class Desk:
         self._programs = home / ".programs"
         self._programs.mkdir()
         door = self._programs / "door"
+        self._door = str(door)
+        self._acts: dict[str, Act] = {}
         for name in ("openstack", "micronova"):
-            file = self._programs / name
-            file.write_text(_PROGRAM.format(python=sys.executable, door=str(door), name=name))
-            file.chmod(0o755)
+            self._write(name)
         programs.start()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(str(door))
@@ -143,6 +148,21 @@ class Desk:
         threading.Thread(target=self._serve, daemon=True).start()
         self.node: Mapping[str, str] = {}
         """What root's programs need on a node of the cluster."""
+
+    def _write(self, name: str) -> None:
+        file = self._programs / name
+        file.write_text(_PROGRAM.format(python=sys.executable, door=self._door, name=name))
+        file.chmod(0o755)
+
+    def install(self, name: str, act: Act) -> None:
+        """Have a program there that the test carries out: one that starts its servers."""
+        self._acts[name] = act
+        self._write(name)
+
+    def remove(self, name: str) -> None:
+        """Have it there no more: the node's own is found again."""
+        (self._programs / name).unlink()
+        del self._acts[name]
 
     def on_a_node(self, url: str, folder: Path) -> None:
         """Have root's programs ask the cluster of a simulator, whose state is in `folder`."""
@@ -190,14 +210,17 @@ class Desk:
         with contextlib.suppress(OSError):
             while True:
                 asked, _ = self._listener.accept()
-                threading.Thread(target=_answer, args=(asked,), daemon=True).start()
+                threading.Thread(target=_answer, args=(asked, self._acts), daemon=True).start()
 
 
-def _answer(asked: socket.socket) -> None:
+def _answer(asked: socket.socket, acts: Mapping[str, Act]) -> None:
     with asked:
         text, (stdin, *outputs), _, _ = socket.recv_fds(asked, 1 << 18, 3)
         name, words, environment, folder = json.loads(text)
         try:
+            if act := acts.get(name):
+                asked.send(str(int(not act(words))).encode())
+                return
             done = programs.run(name, words, environment, SECONDS, folder=folder, stdin=stdin)
             for output, printed in zip(outputs, (done.stdout, done.stderr), strict=True):
                 with open(output, "wb", closefd=False) as file:

@@ -25,6 +25,7 @@ GROUPS: Mapping[str, str] = {
     "tests/contract/test_csi_volumes.py": "acting site",
     "tests/contract/test_hostile_volumes.py": "acting site",
     "tests/contract/test_printed_kubernetes.py": "acting site",
+    "tests/contract/test_printed_terraform.py": "acting site",
     "tests/contract/test_terraform_volumes.py": "acting site",
     "tests/compat/test_openstack_cli.py": "site",
     "tests/compat/test_openstack_groups.py": "site",

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud
+from tests.pages import ROOT, block
 
 PLAYBOOK = Path(
     os.environ.get("MICRONOVA_TEST_ANSIBLE") or Path(sys.executable).with_name("ansible-playbook")
@@ -54,6 +55,7 @@ def play(cloud: EmbeddedCloud, folder: Path, name: str) -> dict[str, bool]:
         "PATH": f"{PLAYBOOK.parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = subprocess.run(
+        # an absolute path is that of a playbook that a page prints
         [str(PLAYBOOK), "-i", "localhost,", "-e", json.dumps(given), str(HERE / name)],
         env=environment,
         capture_output=True,
@@ -108,3 +110,28 @@ def test_a_site_is_made_once_and_goes_once(cloud: EmbeddedCloud, tmp_path: Path)
         "snapshots": list(cloud.connection().block_storage.snapshots()),
     }
     assert left == {"servers": [], "ports": [], "volumes": [], "snapshots": []}
+
+
+def test_the_tutorial(cloud: EmbeddedCloud, tmp_path: Path) -> None:
+    page = "docs/tutorials/ansible.md"
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "micronova.pub").write_text(f"{PUBLIC_KEY}\n")
+    site, teardown = tmp_path / "site.yml", tmp_path / "teardown.yml"
+    site.write_text(block(page, "yaml", "lookup("))
+    teardown.write_text(block(page, "yaml", "state: absent"))
+    made = play(cloud, tmp_path, str(site))
+    assert changes(made) == list(made)
+    assert changes(play(cloud, tmp_path, str(site))) == []
+    [server] = cloud.connection().compute.servers()
+    assert (server.status, len(server.attached_volumes)) == ("ACTIVE", 1)
+    gone = play(cloud, tmp_path, str(teardown))
+    assert changes(gone) == list(gone)
+    assert not any(play(cloud, tmp_path, str(teardown)).values())
+    assert list(cloud.connection().compute.servers()) == []
+    assert list(cloud.connection().block_storage.volumes()) == []
+
+
+def test_the_installation_is_that_of_tox() -> None:
+    printed = block("docs/tutorials/ansible.md", "", "pip install").splitlines()[-1]
+    words = printed.partition(" install ")[2]
+    assert f"pip install {words}" in (ROOT / "tox.ini").read_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures import root_shell
+from tests.functional.pages import tutorials
 from tests.functional.pages.played import Played
 from tests.functional.pages.prepared import PREPARED, SECOND, TOGETHER, TRACE
 from tests.functional.pages.readings import FIRST, READINGS
@@ -34,6 +35,7 @@ PLAYED = [
     ),
 ]
 RUN = [FIRST, *READINGS, *SENTENCES, *PREPARED, *TOGETHER, *SECOND, TRACE, *SERVICES, *PLAYED]
+RUN += [*tutorials.TUTORIALS, *tutorials.PLAYED]
 
 ELSEWHERE = frozenset(
     {
@@ -44,6 +46,8 @@ ELSEWHERE = frozenset(
         "docs/install.md",
         "docs/kubernetes.md",
         "docs/regions.md",
+        "docs/tutorials/ansible.md",
+        "docs/tutorials/terraform.md",
         "docs/upgrade.md",
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,16 @@ from release import openapi, reference_pages
 ROOT = Path(__file__).resolve().parents[1]
 CONTRIBUTING = "contributing.md"
 """Its page, beside index.md."""
+WITH_VERSIONS = "MICRONOVA_SITE_WITH_VERSIONS"
+"""The environment of a build beside those of other releases."""
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Have the theme ask `../versions.json` for other versions, where there is such a file."""
+    if os.environ.get(WITH_VERSIONS):
+        # what the theme calls the form of that file
+        config.extra["version"] = {"provider": "mike", "default": "latest"}
+    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

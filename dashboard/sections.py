@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dashboard.page import Section
 from dashboard.pages import (
-    activity,
     aggregates,
     all_regions,
     audit,
@@ -21,16 +20,16 @@ from dashboard.pages import (
     server_groups,
     servers,
     services,
-    storages,
-    trend,
     usage,
     volumes,
     waiting,
 )
 from dashboard.pages.access import credentials
+from dashboard.pages.capacity import storages, trend
 from dashboard.pages.flavor import listing as flavors
 from dashboard.pages.flavor import one as flavor
 from dashboard.pages.identity import members, projects, users
+from dashboard.pages.ledger import activity
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
 from dashboard.rights import May

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dashboard import charts
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, segment
+from dashboard.drawing import charts
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit

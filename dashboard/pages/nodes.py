@@ -10,13 +10,13 @@ import falcon
 from dashboard.answer import Answer, Redirect, view
 from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, segment
 from dashboard.page import Page
+from dashboard.pages.capacity.storages import PATH as STORAGES
+from dashboard.pages.capacity.storages import listed_storages
 from dashboard.pages.meters import of_hosts, of_pool
 from dashboard.pages.overview import METRICS, TOTAL, capacity, uncounted
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.pages.queues import by_host, health_by_host
 from dashboard.pages.services import COMPUTE_BINARY, changes_of
-from dashboard.pages.storages import PATH as STORAGES
-from dashboard.pages.storages import listed_storages
 from dashboard.rights import May
 from dashboard.visit import Visit
 

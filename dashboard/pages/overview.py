@@ -9,7 +9,7 @@ from typing import Any
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, Missing, rows
 from dashboard.page import Page
-from dashboard.pages.deeds import ACTIVITY, OLDEST_OPEN, Deed, deeds
+from dashboard.pages.ledger.operations import ACTIVITY, OLDEST_OPEN, Entry, entries
 from dashboard.pages.meters import Meter, Warns, of_amount
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.visit import Visit
@@ -68,7 +68,7 @@ class Whole:
     down: Sequence[Mapping[str, Any]]
     unwell: Sequence[Mapping[str, Any]]
     """Nodes that are up, with a problem."""
-    waits: Sequence[Deed]
+    waits: Sequence[Entry]
     missing: Sequence[str]
     """What isn't known, in the API's sentences."""
 
@@ -84,7 +84,7 @@ def whole(total: Any, metrics: Any, findings: Any, unwell: Any, waits: Any) -> W
         findings=rows(findings, "findings"),
         down=[one for one in ill if one["state"] == "down"],
         unwell=[one for one in ill if one["state"] != "down"],
-        waits=deeds(waits),
+        waits=entries(waits),
         missing=sorted({one.message for one in answers if isinstance(one, Missing)}),
     )
 

@@ -14,8 +14,8 @@ from common import clock
 from common.story.text import parse_time
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IDENTITY, Call, Cloud, following, segment
+from dashboard.drawing.series import PERIODS, Amounts, Ran, Series, Window, series
 from dashboard.page import Page
-from dashboard.series import PERIODS, Amounts, Ran, Series, Window, series
 from dashboard.visit import Visit
 
 _PATH = "/os-simple-tenant-usage"

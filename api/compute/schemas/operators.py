@@ -1,4 +1,4 @@
-"""Bodies and queries of services, hypervisors, quotas and limits."""
+"""Bodies and queries of services, hypervisors and their storages and tasks, quotas and limits."""
 
 from __future__ import annotations
 
@@ -94,3 +94,11 @@ UPDATE_HOST = {
     }
 }
 LIST_HOSTS = {"2.1": query({"zone": types.TEXT}, more=True)}
+
+LIST_STORAGES = {
+    "2.1": query(
+        {"limit": one(types.LIMIT), "marker": one(types.TEXT), "host": one(types.TEXT)},
+        more=False,
+    )
+}
+HOST_TASKS = {"2.1": query({"limit": one(types.LIMIT)}, more=False)}

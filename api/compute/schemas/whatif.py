@@ -1,4 +1,4 @@
-"""Queries of the what-if resources."""
+"""Queries of the what-if resources, and of the capacity."""
 
 from __future__ import annotations
 
@@ -25,4 +25,5 @@ CAPACITY = {
     )
     | {"required": ["flavor"]}
 }
+TOTAL = {"2.1": query({}, more=False)}
 REBALANCE = {"2.1": query({"limit": types.LIMIT}, more=False)}

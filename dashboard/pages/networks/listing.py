@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboard import addresses, topology
+from dashboard import addresses
 from dashboard.addresses import Use
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
+from dashboard.drawing import topology
 from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.networks import one as network

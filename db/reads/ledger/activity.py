@@ -21,7 +21,7 @@ OPEN = "open"
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class Entry:
     """One operation, and who asked for it."""
 
     id: int
@@ -62,7 +62,7 @@ class Wanted:
 
 def page(
     connection: sa.Connection, wanted: Wanted, limit: int, after: int | None = None
-) -> list[Deed]:
+) -> list[Entry]:
     """Return a page of operations, those that come after an ID. One query."""
     by = keyset.Sort(_T.id, descending=not wanted.oldest_first)
     made: dict[str, sa.ColumnElement[Any]] = {
@@ -71,7 +71,7 @@ def page(
     }
     made |= {"state": state_now(), "resource_name": schema.servers.c.name}
     query: sa.Select[Any] = (
-        sa.select(*columns(schema.operations, Deed, **made))
+        sa.select(*columns(schema.operations, Entry, **made))
         .select_from(schema.operations.outerjoin(schema.servers, resources.ITS_SERVER))
         .order_by(by.expression.desc() if by.descending else by.expression)
         .limit(limit)
@@ -85,4 +85,4 @@ def page(
         query = query.where(state_now() == wanted.state)
     if after is not None:
         query = query.where(keyset.after([by], [after]))
-    return [Deed(*row) for row in connection.execute(query)]
+    return [Entry(*row) for row in connection.execute(query)]

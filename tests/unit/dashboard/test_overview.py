@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboard.cloud import Missing
 from dashboard.pages import overview
-from dashboard.pages.deeds import deeds
+from dashboard.pages.ledger.operations import entries
 
 _FACTS = {"user_name": "ann", "user_id": "u1", "project_name": "Shop", "project_id": "p1"}
 
@@ -21,7 +21,7 @@ def test_an_operation_leads_to_what_it_is_about() -> None:
     nameless = {"resource_type": "host", "resource_id": "a/b", "resource_name": None}
     pageless = {"resource_type": "backup", "resource_id": "b1", "resource_name": None}
     by_itself = dict.fromkeys(_FACTS, None) | {"user_id": "", "project_id": "p1"}
-    found = deeds(
+    found = entries(
         {"operations": [{**about, **_FACTS}, {**nameless, **by_itself}, {**pageless, **_FACTS}]}
     )
     assert [(one.subject, one.page) for one in found] == [

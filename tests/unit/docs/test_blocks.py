@@ -207,6 +207,8 @@ FORMS: Mapping[str, Callable[[Program, Block], None]] = {
     "bash": is_read_elsewhere,
     # tests/functional/pages plays it, and compares what is printed
     "console": is_read_elsewhere,
+    # tests/contract/test_printed_terraform.py sends its requests
+    "hcl": is_read_elsewhere,
     # what a program prints, and how its words are put together
     "text": is_read_elsewhere,
     # docs/states.md is generated, and compared

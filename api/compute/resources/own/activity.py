@@ -39,7 +39,7 @@ class Operations:
         return answer
 
 
-def _view(deed: activity.Deed) -> dict[str, Any]:
-    view = dataclasses.asdict(deed)
+def _view(entry: activity.Entry) -> dict[str, Any]:
+    view = dataclasses.asdict(entry)
     times = ("not_before", "started_at", "updated_at", "finished_at")
     return view | {name: clock.iso(view[name]) for name in times}

@@ -9,7 +9,7 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.schemas import storages as schemas
+from api.compute.schemas import operators as schemas
 from common import clock
 from common.messages.tasks import TaskFacts
 
@@ -19,7 +19,7 @@ MOST = 100
 class HostTasks:
     """The tasks of a compute host's node."""
 
-    @operation(policies.HOST_TASKS, query=schemas.TASKS)
+    @operation(policies.HOST_TASKS, query=schemas.HOST_TASKS)
     def index(self, call: Call, host: str) -> Any:
         """List the newest tasks of a node, those of all users, those that run first."""
         limit, _ = call.query.page(MOST)

@@ -7,7 +7,7 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.schemas import storages as schemas
+from api.compute.schemas import operators as schemas
 from common.errors import Invalid
 from db.reads.hosts import storages
 
@@ -17,7 +17,7 @@ PATH = "storages"
 class Storages:
     """The storages, as the agents of hosts last reported them."""
 
-    @operation(policies.STORAGES, query=schemas.LIST)
+    @operation(policies.STORAGES, query=schemas.LIST_STORAGES)
     def index(self, call: Call) -> Any:
         """List storages by cluster, name and node; filter: `host` (those that it sees)."""
         limit, marker = call.query.page(call.max_limit)

@@ -8,7 +8,7 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
-from api.compute.schemas import total_capacity as schemas
+from api.compute.schemas import whatif as schemas
 from common import clock
 from db.reads.hosts import total_capacity
 
@@ -16,7 +16,7 @@ from db.reads.hosts import total_capacity
 class TotalCapacity:
     """The sums over all hosts and storages."""
 
-    @operation(policies.CAPACITY, query=schemas.NOTHING)
+    @operation(policies.CAPACITY, query=schemas.TOTAL)
     def show(self, call: Call) -> Any:
         """Sum up processors and memory of hosts that take servers, and storages, each once."""
         since = clock.after(-call.cloud.conf.api.service_down_seconds)

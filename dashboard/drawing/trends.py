@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from common.story.text import parse_time
-from dashboard.charts import Series
+from dashboard.drawing.charts import Series
 
 
 def summed(

@@ -6,8 +6,17 @@ from typing import Any
 
 import pytest
 
-from dashboard import charts
-from dashboard.charts import BANDS, HEIGHT, WIDTH, Drawing, ceiling, groups, paths, tick_labels
+from dashboard.drawing import charts
+from dashboard.drawing.charts import (
+    BANDS,
+    HEIGHT,
+    WIDTH,
+    Drawing,
+    ceiling,
+    groups,
+    paths,
+    tick_labels,
+)
 
 HOUR = [f"2026-11-29T00:{minute:02d}:00Z" for minute in range(60)]
 

@@ -24,7 +24,7 @@ _PAGES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Deed:
+class Entry:
     """One operation."""
 
     facts: Mapping[str, Any]
@@ -52,6 +52,6 @@ class Deed:
         return str(self.facts["project_name"] or self.facts["project_id"])
 
 
-def deeds(answer: Any) -> Sequence[Deed]:
+def entries(answer: Any) -> Sequence[Entry]:
     """Return the operations of an answer; none where it is `Missing`."""
-    return [Deed(one) for one in rows(answer, "operations")]
+    return [Entry(one) for one in rows(answer, "operations")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dashboard import charts, trends
+from dashboard.drawing import charts, trends
 
 NAMES = ("used", "total")
 

@@ -10,7 +10,7 @@ from typing import Any
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IDENTITY, Call, Missing, following, rows
 from dashboard.page import Page
-from dashboard.pages.deeds import ACTIVITY, deeds
+from dashboard.pages.ledger.operations import ACTIVITY, entries
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -58,7 +58,7 @@ def index(visit: Visit) -> Answer:
     found = None if unknown else visit.cloud.get(COMPUTE, "/operations", **query)
     return view(
         "activity.html",
-        deeds=deeds(found),
+        entries=entries(found),
         project=project,
         user=user,
         unknown=unknown,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.series import PERIODS, Amounts, Ran, Window, series
+from dashboard.drawing.series import PERIODS, Amounts, Ran, Window, series
 
 #: four whole steps of ten seconds, and half of one
 WINDOW = Window(100, 145.0, 10)

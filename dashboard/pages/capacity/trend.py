@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dashboard import charts, trends
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, NUMBERS, Call, Missing, rows, segment
+from dashboard.drawing import charts, trends
 from dashboard.page import Page
 from dashboard.rights import May
 from dashboard.visit import Visit

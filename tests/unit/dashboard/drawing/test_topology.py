@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from dashboard import topology
-from dashboard.topology import Dot, Line, draw
+from dashboard.drawing import topology
+from dashboard.drawing.topology import Dot, Line, draw
 
 NETWORKS = {"n1": "vmbr0", "n2": "mine"}
 

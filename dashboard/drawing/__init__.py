@@ -1,0 +1,1 @@
+"""What pages draw: charts of measurements, trends, usage, networks."""

@@ -1,0 +1,1 @@
+"""Pages of what the ledger has: who did what."""

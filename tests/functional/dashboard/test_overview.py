@@ -29,8 +29,8 @@ def failed(cleared: None, three_nodes: EmbeddedCloud) -> Iterator[Any]:
 
 @pytest.fixture
 def waiting(three_nodes: EmbeddedCloud, cleared: None) -> Iterator[Any]:
-    """A server that is being built for long, as Proxmox VE is slow."""
-    three_nodes.control("POST", "faults", action="slow", path="qemu", method="POST", seconds=30)
+    """A server that is being built until the fault ends."""
+    three_nodes.control("POST", "faults", action="hold", method="POST", path=r"/status/start$")
     compute = three_nodes.connection().compute
     image = next(three_nodes.connection().image.images(name="cirros")).id
     flavor = compute.find_flavor("m1.nano").id

@@ -67,7 +67,7 @@ def test_what_is_left_to_choice_mends_nothing(simulator: RunningSimulator, tmp_p
     found = json.loads(told)["findings"]
     assert {(one["code"], one["level"]) for one in found} == {("privilege_optional", "note")}
     assert all(one["lines"] for one in found)
-    assert (code, len(found)) == (0, 2)
+    assert (code, len(found)) == (0, 3)
     assert doctor(tmp_path, text, "--fix-lines") == (0, "")
 
 

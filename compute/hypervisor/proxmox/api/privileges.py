@@ -31,6 +31,9 @@ CONSOLE = calls.privileges(Purpose.CONSOLES, calls.VMS)
 #: path → privilege → whether it propagates, as ``/access/permissions`` answers
 Granted = Mapping[str, Mapping[str, int]]
 
+#: privilege → another one that Proxmox VE takes instead: its schema asks for any of both
+_INSTEAD = {"VM.GuestAgent.Audit": "VM.GuestAgent.Unrestricted"}
+
 #: any of these on a path makes what is under it visible in lists
 _SHOWS = {
     calls.VMS: frozenset({"VM.Audit"}),
@@ -139,7 +142,7 @@ def lacking(granted: Granted, needed: Iterable[Need]) -> list[Need]:
     missing = []
     for need in needed:
         has = _effective(granted, need.path)
-        rest = tuple(one for one in need.privileges if one not in has)
+        rest = tuple(one for one in need.privileges if not {one, _INSTEAD.get(one)} & has)
         if rest:
             missing.append(Need(need.path, rest, need.why))
     return missing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api.calls import Purpose
 from compute.hypervisor.proxmox.settings import Token
 
 TOKEN = Token("a@pve", "t", "")
@@ -78,3 +79,10 @@ def test_to_a_role_of_the_path_another_one_is_added() -> None:
 
 def _propagated(granted: dict[str, int]) -> dict[str, int]:
     return {name: 1 for name, propagates in granted.items() if propagates}
+
+
+def test_the_larger_privilege_does_where_any_of_both_is_asked_for() -> None:
+    pings = privileges.of(Purpose.PINGS, "9.2")
+    assert privileges.lacking({"/": {"VM.GuestAgent.Unrestricted": 1}}, pings) == []
+    assert privileges.lacking({"/": {"VM.GuestAgent.Audit": 1}}, pings) == []
+    assert privileges.lacking({"/": {"VM.Audit": 1}}, pings) == pings

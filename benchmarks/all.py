@@ -75,7 +75,7 @@ BENCHMARKS = (
     Benchmark("token_check", short=("--requests", "2")),
     Benchmark("guest_metrics", short=("100",)),
     Benchmark("metrics", short=("--hosts", "2", "--servers", "1", "--rounds", "1")),
-    Benchmark("dashboard", short=("--runs", "1")),
+    Benchmark("dashboard", short=("--runs", "1", "--browsers", "2", "--seconds", "1")),
     Benchmark("waiting", short=(*_FEW_WAIT, "--releases", "1", "--at-once", "1")),
 )
 

@@ -31,7 +31,7 @@ CONSOLE = calls.privileges(Purpose.CONSOLES, calls.VMS)
 #: path → privilege → whether it propagates, as ``/access/permissions`` answers
 Granted = Mapping[str, Mapping[str, int]]
 
-#: privilege → another one that Proxmox VE takes instead: its schema asks for any of both
+#: privilege → another, which Proxmox VE takes instead: its schema asks for any of both
 _INSTEAD = {"VM.GuestAgent.Audit": "VM.GuestAgent.Unrestricted"}
 
 #: any of these on a path makes what is under it visible in lists

@@ -224,8 +224,9 @@ def hasten_all(groups: Groups, group: str, until: Callable[[], bool]) -> None:
     """Have every back-off be over at once."""
 
     def step() -> bool:
-        waits = groups.group(group).not_before is not None
-        if waits and all(one.vm_state == "active" for one in groups.servers().values()):
+        # The group's operation waits in a commit of its own, after the group's.
+        waits = [groups.group(group).not_before, *(one.not_before for one in groups.open())]
+        if any(waits) and all(one.vm_state == "active" for one in groups.servers().values()):
             groups.hasten(group)
         return until()
 

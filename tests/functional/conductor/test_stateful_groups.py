@@ -55,9 +55,11 @@ class Stateful(Groups):
         def others() -> list[str]:
             return [one.server_uuid for one in self.members() if one.server_uuid]
 
-        self.world._wait(
-            lambda: (former in others(), len(others())), lambda seen: seen == (False, count)
-        )
+        def seen() -> tuple[Any, ...]:
+            opened = [(one.action, one.state, one.not_before) for one in self.open()]
+            return former in others(), len(others()), opened
+
+        self.world._wait(seen, lambda found: found[:2] == (False, count))
         self.settled(group, count)
         return str(self.members()[0].server_uuid)
 

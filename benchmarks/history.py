@@ -16,7 +16,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ HISTORY = (
 """The tables that every operation, refusal, notification or audit adds to; and deleted servers."""
 
 _MONTHS = "now() AT TIME ZONE 'UTC' - interval '1 day' - mod(n, 8000000) * interval '1 second'"
-#: what a row has in columns of these names; others have something of their type
+#: what a row of history has in columns of these names
 _NAMED = {
     "state": "'done'",
     "vm_state": "'deleted'",
@@ -68,13 +68,22 @@ _NAMED = {
 def fill(connection: sa.Connection, rows: int) -> None:
     """Add so many rows to each table of history, as those of ended operations."""
     for table in HISTORY:
-        columns = [column for column in table.columns if not _by_itself(column)]
-        names = ", ".join(f'"{column.name}"' for column in columns)
-        values = ", ".join(map(_value, columns))
-        connection.exec_driver_sql(
-            f"INSERT INTO {table.name} ({names}) SELECT {values}"
-            f" FROM generate_series(1, {rows}) AS n"
-        )
+        insert(connection, table, rows, _NAMED)
+
+
+def insert(
+    connection: sa.Connection, table: sa.Table, rows: int, named: Mapping[str, str]
+) -> None:
+    """Add rows to a table: column → SQL expression of a row's number ``n``, from 1 on. Other
+    columns have something of their type."""
+    columns = [
+        column for column in table.columns if column.name in named or not _by_itself(column)
+    ]
+    names = ", ".join(f'"{column.name}"' for column in columns)
+    values = ", ".join(named.get(column.name) or _value(column) for column in columns)
+    connection.exec_driver_sql(
+        f"INSERT INTO {table.name} ({names}) SELECT {values} FROM generate_series(1, {rows}) AS n"
+    )
 
 
 def _by_itself(column: sa.Column[Any]) -> bool:
@@ -83,8 +92,6 @@ def _by_itself(column: sa.Column[Any]) -> bool:
 
 def _value(column: sa.Column[Any]) -> str:
     """Return an SQL expression of the row's number ``n``."""
-    if column.name in _NAMED:
-        return _NAMED[column.name]
     kind = column.type.compile(dialect=postgresql.dialect()).upper()
     if "JSON" in kind:
         return "'{}'"

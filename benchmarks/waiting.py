@@ -1,6 +1,6 @@
 """Measure requests that wait for room on a full cloud. JSON.
 
-    python -m benchmarks.waiting [--hosts 100] [--waiting 1000] [--releases 10] [--ordinary 50]
+    python -m benchmarks.waiting [--hosts 100] [--waiting 1000] [--releases 10] [--ordinary 200]
 
 All services run in this process, on a private PostgreSQL, with agents that need no hypervisor.
 Each host has room for one large server and for a tiny one. The large ones fill the hosts; further
@@ -202,7 +202,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--waiting", type=int, default=1000)
     parser.add_argument("--releases", type=int, default=10)
     parser.add_argument("--at-once", type=int, default=4)
-    parser.add_argument("--ordinary", type=int, default=50)
+    parser.add_argument("--ordinary", type=int, default=200)
     found = measure(parser.parse_args(argv))
     print(json.dumps(found, indent=2))
     bad = any(

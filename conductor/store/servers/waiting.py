@@ -57,16 +57,22 @@ _W = waiting_builds.c
 _FIELDS = [_W[name] for name in Waiting.__dataclass_fields__]
 
 
-def _still() -> sa.ColumnElement[bool]:
-    """Whether a row is of a build that still has no host."""
-    return sa.exists().where(
-        operations.c.id == _W.operation_id,
-        operations.c.state.in_(OPEN_STATES),
-        servers.c.uuid == _W.server_uuid,
-        servers.c.operation_id == _W.operation_id,
-        servers.c.deleted_at.is_(None),
-        servers.c.host.is_(None),
-    )
+#: Outer joins: a planner without statistics takes few servers for none, and pairs each of these
+#: with each row where it may choose the order.
+_JOINED = waiting_builds.outerjoin(operations, operations.c.id == _W.operation_id).outerjoin(
+    servers, servers.c.uuid == _W.server_uuid
+)
+_STILL = sa.case(
+    (
+        operations.c.state.in_(OPEN_STATES)
+        & (servers.c.operation_id == _W.operation_id)
+        & servers.c.deleted_at.is_(None)
+        & servers.c.host.is_(None),
+        1,
+    ),
+    else_=0,
+)
+"""1: a row is of a build that still has no host."""
 
 
 class Version(NamedTuple):
@@ -100,10 +106,9 @@ def all_waiting(connection: sa.Connection) -> list[Waiting]:
 def counts(connection: sa.Connection, project_id: str, without: int) -> tuple[int, int]:
     """Return how many builds wait, of the project and in all, another operation's left out."""
     mine = sa.func.sum(sa.case((_W.project_id == project_id, 1), else_=0))
-    query = sa.select(sa.func.coalesce(mine, 0), sa.func.count()).where(
-        _still(), _W.operation_id != without
-    )
-    of_project, of_all = connection.execute(query).one()
+    query = sa.select(sa.func.coalesce(mine, 0), sa.func.count()).select_from(_JOINED)
+    waits = query.where(_STILL == 1, _W.operation_id != without)
+    of_project, of_all = connection.execute(waits).one()
     return int(of_project), int(of_all)
 
 
@@ -163,9 +168,8 @@ def keep(connection: sa.Connection, hosts_of: Mapping[int, str | None]) -> None:
 
 def kept_from(connection: sa.Connection, operation_id: int) -> tuple[str, ...]:
     """Return the names of the hosts that are kept for others."""
-    query = sa.select(hosts.c.host).where(
-        hosts.c.uuid == _W.kept, _W.operation_id != operation_id, _still()
-    )
+    of_others = sa.select(hosts.c.host).select_from(_JOINED.join(hosts, hosts.c.uuid == _W.kept))
+    query = of_others.where(_STILL == 1, _W.operation_id != operation_id)
     return tuple(connection.scalars(query))
 
 
@@ -176,7 +180,8 @@ def forget_refusals(connection: sa.Connection) -> None:
 
 def over(connection: sa.Connection) -> list[int]:
     """Return the operations of builds that wait no more, whose rows are left."""
-    return list(connection.scalars(sa.select(_W.operation_id).where(~_still())))
+    query = sa.select(_W.operation_id).select_from(_JOINED).where(_STILL == 0)
+    return list(connection.scalars(query))
 
 
 def delete(connection: sa.Connection, operation_ids: Sequence[int]) -> None:

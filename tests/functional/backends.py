@@ -7,6 +7,7 @@ The programs are Debian's; no service of the system is touched. Each runs as an 
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -37,7 +38,8 @@ def free_port(count: int = 1) -> int:
     """Return the first of so many consecutive TCP ports that are free now.
 
     The kernel gives none of them to a connection, or to a server that asks for any port, before
-    they are used: they lie below the range that it chooses from.
+    they are used: they lie below the range that it chooses from. Nor does another process that
+    asks here: a server may take seconds until it listens.
     """
     begin, end = 10_000, 32_768
     with contextlib.suppress(OSError):
@@ -50,11 +52,30 @@ def free_port(count: int = 1) -> int:
             return first
 
 
+#: the ports that this process was given last, each held by a name in the kernel
+_RESERVED: collections.deque[socket.socket] = collections.deque()
+_RESERVED_MOST = 200
+
+
 def _is_free(port: int) -> bool:
     try:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError:
         return False
+    return _reserve(port)
+
+
+def _reserve(port: int) -> bool:
+    """Reserve a port in this process; return False where any process has."""
+    holder = socket.socket(socket.AF_UNIX)
+    try:
+        holder.bind(f"\0micronova-test-port-{port}")
+    except OSError:
+        holder.close()
+        return False
+    _RESERVED.append(holder)
+    if len(_RESERVED) > _RESERVED_MOST:
+        _RESERVED.popleft().close()
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ class FakeConductor:
     def __init__(self, transport: Any) -> None:
         self.changed = threading.Condition()
         self.reports: list[Report] = []
+        self._by_operation: dict[int, list[Report]] = collections.defaultdict(list)
         self.asked: list[Working] = []
         """What agents asked whether they may undo."""
         self.lease_seconds = 3600.0
@@ -46,7 +48,9 @@ class FakeConductor:
 
     def report(self, ctxt: Any, reports: list[Mapping[str, Any]]) -> None:
         with self.changed:
-            self.reports += [codec.load(Report, one) for one in reports]
+            for report in (codec.load(Report, one) for one in reports):
+                self.reports.append(report)
+                self._by_operation[report.operation_id].append(report)
             self.changed.notify_all()
 
     def heartbeat(self, ctxt: Any, heartbeat: Mapping[str, Any]) -> None:
@@ -83,21 +87,18 @@ class FakeConductor:
     def outcomes(self, command: Command) -> list[Any]:
         return [
             one.outcome
-            for one in self.reports
-            if one.outcome is not None
-            and one.operation_id == command.operation_id
-            and one.attempt == command.attempt
+            for one in self._by_operation[command.operation_id]
+            if one.outcome is not None and one.attempt == command.attempt
         ]
 
     def steps(self, command: Command) -> dict[str, Any]:
         """The last word on each step, by name."""
         found = {}
-        for report in self.reports:
-            if report.operation_id == command.operation_id:
-                for step in report.steps:
-                    before = found.get(step.name)
-                    if before is None or before.result is None or step.result is not None:
-                        found[step.name] = step
+        for report in self._by_operation[command.operation_id]:
+            for step in report.steps:
+                before = found.get(step.name)
+                if before is None or before.result is None or step.result is not None:
+                    found[step.name] = step
         return dict(sorted(found.items(), key=lambda item: item[1].sequence))
 
 

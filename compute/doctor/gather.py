@@ -21,6 +21,7 @@ from common.messages.reports import Category
 from compute.doctor.facts import Answer, Endpoint, Facts, NodeFacts, TemplateFacts
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Snapshot, Unread
 from compute.hypervisor.proxmox.settings import ClusterSettings
 from compute.hypervisor.proxmox.vmconfig import disks, hardware
@@ -29,8 +30,6 @@ LOG = logger(__name__)
 
 #: templates whose configuration is read: two calls each
 MOST_TEMPLATES = 20
-#: what Proxmox VE says of a volume that a storage hasn't got
-_NO_VOLUME = ("failed to stat", "does not exist", "no such", "volume_size_info on")
 
 
 def _always() -> bool:
@@ -144,7 +143,7 @@ def _lost(client: Client, snapshot: Snapshot, vm: ListedVm, config: Answer) -> s
     try:
         client.get(f"nodes/{vm.node}/storage/{storage.name}/content/{volid}")
     except HypervisorError as error:
-        return volid if any(one in error.message for one in _NO_VOLUME) else ""
+        return volid if isinstance(error, ApiError) and error.no_volume else ""
     return ""
 
 

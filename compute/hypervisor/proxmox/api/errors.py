@@ -180,6 +180,7 @@ _NO_VOLUME = re.compile(
     r"|can't get size of '.*Failed to find logical volume",
     re.I,
 )
+_NO_STORAGE = re.compile(r"^storage '[^']*' does not exist", re.I)
 _IN_USE = re.compile(r"unable to delete '([^']+)' - volume is still in use", re.I)
 _LOCKED = re.compile(r"VM is locked \(|cannot suspend to disk during backup", re.I)
 _STORAGE_LOCK = re.compile(
@@ -265,6 +266,11 @@ class ApiError(HypervisorError):
     def no_volume(self) -> bool:
         """Whether it says that a volume isn't there."""
         return self.status == 500 and _NO_VOLUME.search(self.text) is not None
+
+    @property
+    def no_storage(self) -> bool:
+        """Whether it says that the cluster's configuration has no such storage."""
+        return self.status == 500 and _NO_STORAGE.search(self.text) is not None
 
     @property
     def in_use(self) -> str | None:

@@ -56,7 +56,8 @@ def of_vm(vm: Vm, known: Collection[str] = ()) -> list[Volume]:
     """Return every volume of the VMID on every storage with images of its node.
 
     Raises ApiError when a storage can't be listed that may hold one, or that has one of the
-    volumes ``known`` to be the VM's: then absence isn't proven.
+    volumes ``known`` to be the VM's: then absence isn't proven. A storage that was taken out of
+    the configuration since the last snapshot holds none, as after the next one.
     """
     return _here(vm, known).volumes
 
@@ -91,8 +92,9 @@ def _here(vm: Vm, known: Collection[str] = ()) -> Seen:
             try:
                 found.volumes += _listed(vm, storage.name)
                 found.storages.add(vm.shared.storage_key(vm.node, storage.name))
-            except ApiError:
-                if storage.active or storage.name in holding or _may_hold_disks(vm, storage.name):
+            except ApiError as error:
+                may_hold = storage.active or _may_hold_disks(vm, storage.name)
+                if storage.name in holding or (may_hold and not error.no_storage):
                     raise
                 _miss(vm, found, vm.node, storage.name)
     return found

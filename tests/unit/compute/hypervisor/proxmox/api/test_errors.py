@@ -161,6 +161,21 @@ def test_each_type_of_storage_says_otherwise_that_a_volume_is_missing(
     assert api_error(500, text).no_volume == missing
 
 
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("storage 'fast' does not exist", True),
+        ("storage 'fast' is not online", False),
+        ("storage 'fast' is disabled", False),
+        ("storage 'fast' is not available on node 'pve1'", False),
+        ("volume 'fast:1/vm-1-disk-0.qcow2' does not exist", False),
+    ],
+)
+def test_only_a_storage_that_is_not_configured_does_not_exist(text: str, unknown: bool) -> None:
+    assert api_error(500, text).no_storage == unknown
+    assert not api_error(595, text).no_storage
+
+
 def test_which_disk_was_not_freed() -> None:
     text = "unable to delete 'local:1/vm-1-disk-0.qcow2' - volume is still in use (snapshot?)"
     refused = api_error(400, "Parameter verification failed.", {"scsi30": f"hotplug - {text}\n"})

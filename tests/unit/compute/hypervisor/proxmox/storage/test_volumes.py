@@ -5,8 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from common.messages.reports import Category
-from compute.hypervisor.proxmox.api.errors import ApiError
+from compute.hypervisor.proxmox.api.errors import ApiError, api_error
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
 from compute.hypervisor.proxmox.cluster.vmid import Vm
@@ -28,16 +30,22 @@ def node(name: str, *storages: Storage, online: bool = True) -> Node:
 
 
 class Client:
-    """Lists what is there; a storage that isn't active on a node fails."""
+    """Lists what is there; a storage that isn't active on a node fails, and one that is listed
+    nowhere any more."""
 
-    def __init__(self, nodes: tuple[Node, ...], images: dict[str, list[int]]) -> None:
+    def __init__(
+        self, nodes: tuple[Node, ...], images: dict[str, list[int]], removed: str = ""
+    ) -> None:
         self._nodes, self._images = {one.name: one for one in nodes}, images
+        self._removed = removed
         self.asked: list[str] = []
 
     def get(self, path: str, *, content: str, vmid: int | None = None) -> Any:
         _, name, _, storage_name, _ = path.split("/")
         place = f"{storage_name} on {name}"
         self.asked.append(place)
+        if storage_name == self._removed:
+            raise api_error(500, f"storage '{storage_name}' does not exist")
         if not self._nodes[name].storages[storage_name].active:
             raise ApiError(Category.NODE_UNHEALTHY, "it is not mounted")
         found = self._images.get(place, [])
@@ -47,6 +55,12 @@ class Client:
 def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
     """From the first node."""
     client = Client(nodes, {key.replace("_on_", " on "): value for key, value in images.items()})
+    vm = vm_of(client, *nodes)
+    return volumes.everywhere(vm), sorted(client.asked)
+
+
+def vm_of(client: Client, *nodes: Node) -> Vm:
+    """On the first node."""
     shared: Any = SimpleNamespace(
         client=client,
         stray_volumes=StrayVolumes(client),  # type: ignore[arg-type]
@@ -55,8 +69,7 @@ def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
     )
     shared.storage_key = lambda *place: Shared.storage_key(shared, *place)
     shared.node = lambda name: Shared.node(shared, name)
-    vm = Vm(shared, FakeWork(), VMID, nodes[0].name, None)  # type: ignore[arg-type]
-    return volumes.everywhere(vm), sorted(client.asked)
+    return Vm(shared, FakeWork(), VMID, nodes[0].name, None)  # type: ignore[arg-type]
 
 
 def test_every_storage_is_listed_once_wherever_it_is() -> None:
@@ -113,3 +126,21 @@ def test_a_volume_is_ours_only_where_none_was_before() -> None:
     )
     found = [volumes.Volume(f"{name}:1/d", name, "a", None) for name in ("local", "usb")]
     assert [seen.had(vm, one) for one in found] == [True, False]
+
+
+def test_a_storage_that_was_removed_since_the_snapshot_has_no_volumes() -> None:
+    """It is the one for root disks, and was seen active."""
+    here = node("a", storage("local"), storage("nfs"))
+    vm = vm_of(Client((here,), {"nfs on a": [VMID]}, removed="local"), here)
+    assert [one.volid for one in volumes.of_vm(vm)] == [f"nfs:{VMID}/d"]
+    seen = volumes.everywhere(vm)
+    assert seen.storages == {("a", "nfs")}
+    assert seen.unseen == ("local on a",)
+
+
+def test_a_removed_storage_that_has_disks_of_the_vm_is_an_error() -> None:
+    """By its configuration, which this destroy has removed: the disks aren't seen gone."""
+    here = node("a", storage("local"))
+    vm = vm_of(Client((here,), {}, removed="local"), here)
+    with pytest.raises(ApiError):
+        volumes.of_vm(vm, [f"local:{VMID}/d"])

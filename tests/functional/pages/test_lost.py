@@ -20,10 +20,6 @@ from tests.functional.pages.reading import Desk
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
-#: Of these sections the later blocks are not played yet: here no template is on the lost node's
-#: own storage, which the page's next block shows.
-FIRST = 0
-
 
 class Site:
     """A cluster of three nodes, a cloud on it, and who reads the page."""
@@ -72,34 +68,40 @@ def options(simulator: Simulator, tmp_path: Path, *settings: str) -> dict[str, A
     }
 
 
-def available(cloud: EmbeddedCloud, *names: str) -> None:
+def await_volumes(cloud: EmbeddedCloud, status: str, *names: str) -> None:
     storage = cloud.connection("micronova").block_storage
     for name in names:
-        storage.wait_for_status(storage.find_volume(name), "available", wait=60)
+        storage.wait_for_status(storage.find_volume(name), status, wait=60)
 
 
 def test_a_node(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
-    shared = "proxmox:proxmox.vm_storage=shared"
-    with embedded_cloud(
-        tmp_path / "state", audited=False, **options(simulator, tmp_path, shared)
-    ) as cloud:
+    create = "openstack --os-compute-api-version 2.74 server create"
+    state, storage = tmp_path / "state", "proxmox:proxmox.vm_storage="
+    former, present = f"{storage}local", f"{storage}shared"
+    with embedded_cloud(state, audited=False, **options(simulator, tmp_path, former)) as cloud:
+        # A template of the time before the shared storage is left on the node.
+        Site(simulator, cloud, desk).run(
+            f"""{create} --image cirros --flavor m1.tiny --host pve3 --wait former
+            openstack server delete --wait former"""
+        )
+    with embedded_cloud(state, audited=False, **options(simulator, tmp_path, present)) as cloud:
         site = Site(simulator, cloud, desk)
-        create = "openstack --os-compute-api-version 2.74 server create"
         near = "--hint local_to_instance=$(openstack server show web -f value -c id)"
         site.run(
             f"""{create} --image cirros --flavor m1.tiny --host pve3 --wait web
             openstack volume create --size 1 --type local {near} data
             openstack volume create --size 1 --type local {near} spare"""
         )
-        available(cloud, "data", "spare")
+        await_volumes(cloud, "available", "data", "spare")
         site.run("openstack server add volume web data")
+        await_volumes(cloud, "in-use", "data")
         site.fault(action="node-down", node="pve3")
         page = "docs/lost-node.md"
         site.player.play(Played(page, "## What is seen"))
-        site.player.play(Played(page, "## Move what was there"), FIRST)
+        site.player.play(Played(page, "## Move what was there"))
         # As the doctor says.
         site.run("bash -e <(micronova doctor --fix-lines 2>/dev/null | grep '^qm destroy')")
-        site.player.play(Played(page, "## Remove the node"), FIRST)
+        site.player.play(Played(page, "## Remove the node"))
 
 
 def test_a_storage(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
@@ -116,13 +118,16 @@ def test_a_storage(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
             openstack volume create --size 1 --type fast data
             openstack volume create --size 1 --type fast spare"""
         )
-        available(cloud, "data", "spare")
+        await_volumes(cloud, "available", "data", "spare")
         site.run("openstack server add volume web data")
         site.run("openstack volume snapshot create --volume spare before")
+        await_volumes(cloud, "in-use", "data")
+        storage = cloud.connection("micronova").block_storage
+        storage.wait_for_status(storage.find_snapshot("before"), "available", wait=60)
         site.fault(action="storage-offline", storage="fast")
         page = "docs/lost-storage.md"
         site.player.play(Played(page, "## What is seen"))
-        site.player.play(Played(page, "## Give it up"), FIRST)
+        site.player.play(Played(page, "## Give it up"))
 
 
 class Backup:
@@ -161,7 +166,7 @@ def test_a_cluster(simulator: Simulator, desk: Desk, tmp_path: Path) -> None:
             {create} new
             openstack volume create --size 1 late"""
         )
-        available(cloud, "late")
+        await_volumes(cloud, "available", "late")
         with contextlib.closing(sqlite3.connect(state / "cloud.sqlite")) as record, record:
             # It was hours ago.
             record.execute("UPDATE servers SET deleted_at = '2026-01-01' WHERE deleted_at > ''")

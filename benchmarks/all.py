@@ -43,7 +43,7 @@ class Benchmark:
         return self.named or self.module
 
 
-_FEW_DECISIONS = ("--hosts", "20", "--decisions", "2", "--schedulers", "1")
+_FEW_DECISIONS = ("--hosts", "10", "--decisions", "2", "--schedulers", "2")
 _FEW_WAIT = ("--hosts", "3", "--waiting", "4", "--ordinary", "1")
 _FEW = ("--single", "1", "--many", "2", "--listed", "2", "--warm", "0", "--hosts", "2")
 
@@ -57,7 +57,7 @@ BENCHMARKS = (
     Benchmark("actions", short=("--hosts", "2", "--servers", "1")),
     Benchmark("growth", short=("--short",)),
     Benchmark("scheduler", short=("--hosts", "50", "--times", "1", "--batch", "2")),
-    Benchmark("decisions", short=("--hosts", "10", "--decisions", "2", "--schedulers", "2")),
+    Benchmark("decisions", short=_FEW_DECISIONS),
     Benchmark("decisions", ("--hosts", "10000"), _FEW_DECISIONS, "decisions_10000"),
     Benchmark(
         "regions",

@@ -151,15 +151,36 @@ def _resident_mib(pid: int) -> float:
     return round(int(kib) / 1024, 1)
 
 
+@dataclasses.dataclass
+class Backing:
+    """A database server and a broker, for several runs one after the other."""
+
+    postgres: backends.Postgres
+    broker: str
+    runs: Iterator[int] = dataclasses.field(default_factory=itertools.count)
+
+    def database(self) -> str:
+        """Return the URL of a new database."""
+        name = f"placement_{next(self.runs)}"
+        self.postgres.execute(f"CREATE DATABASE {name}")
+        return self.postgres.url(name)
+
+
 @contextlib.contextmanager
-def schedulers(hosts: int, count: int) -> Iterator[tuple[Schedulers, SchedulerClient]]:
+def backing() -> Iterator[Backing]:
+    """Run what all runs have in common."""
+    with backends.postgres() as postgres, brokers.rabbitmq() as broker:
+        yield Backing(postgres, broker)
+
+
+@contextlib.contextmanager
+def schedulers(
+    backed: Backing, hosts: int, count: int
+) -> Iterator[tuple[Schedulers, SchedulerClient]]:
     """Run everything that a decision needs."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(backends.private_folder())
-        postgres = stack.enter_context(backends.postgres())
-        postgres.execute("CREATE DATABASE placement")
-        broker = stack.enter_context(brokers.rabbitmq())
-        made = Schedulers(folder, postgres.url("placement"), broker, stack)
+        made = Schedulers(folder, backed.database(), backed.broker, stack)
         made.fill(hosts)
         yield made, made.start(count)
 
@@ -245,16 +266,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--schedulers", type=int, default=8, help="that race")
     given = parser.parse_args(arguments)
     found: dict[str, Any] = {"hosts": given.hosts}
-    with schedulers(given.hosts, 1) as (made, client):
-        found |= one_by_one(made, client, given.decisions)
-        found["memory_mib"] = made.memory_mib()
-    with schedulers(given.hosts, given.schedulers) as (_, client):
-        asked = [request() for _ in range(5 * given.decisions)]
-        found["together"] = {"schedulers": given.schedulers} | together(
-            client, 2 * given.schedulers, asked
-        )
-    with schedulers(RACE_HOSTS, given.schedulers) as (_, client):
-        found["race"] = {"schedulers": given.schedulers} | race(client, 2 * given.schedulers)
+    with backing() as backed:
+        with schedulers(backed, given.hosts, 1) as (made, client):
+            found |= one_by_one(made, client, given.decisions)
+            found["memory_mib"] = made.memory_mib()
+        with schedulers(backed, given.hosts, given.schedulers) as (_, client):
+            asked = [request() for _ in range(5 * given.decisions)]
+            found["together"] = {"schedulers": given.schedulers} | together(
+                client, 2 * given.schedulers, asked
+            )
+        with schedulers(backed, RACE_HOSTS, given.schedulers) as (_, client):
+            found["race"] = {"schedulers": given.schedulers} | race(client, 2 * given.schedulers)
     json.dump(found, sys.stdout, indent=2)
     sys.stdout.write("\n")
     fair = found["together"]["lost"] <= LOST_OF_MANY and found["race"]["lost"] < LOST_OF_LAST

@@ -327,7 +327,10 @@ def databases(state: Path) -> dict[str, dict[str, float]]:
 
 def decision(hosts: int, count: int) -> dict[str, Any]:
     """Measure decisions by a scheduler and a placement of their own; return time, CPU, memory."""
-    with decisions.schedulers(hosts, 1) as (made, client):
+    with (
+        decisions.backing() as backed,
+        decisions.schedulers(backed, hosts, 1) as (made, client),
+    ):
         found = decisions.one_by_one(made, client, count)
         return found | {"memory_mib": made.memory_mib()}
 

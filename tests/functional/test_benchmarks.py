@@ -24,8 +24,12 @@ def test_the_table_has_every_benchmark() -> None:
     assert {one.module for one in BENCHMARKS} == there - _APART
 
 
+#: each way in which one is called briefly
+BRIEFLY = {(one.module, one.short): one for one in BENCHMARKS}
+
+
 @pytest.mark.distributed
-@pytest.mark.parametrize("one", BENCHMARKS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", BRIEFLY.values(), ids=lambda one: one.name)
 def test_a_benchmark_runs(one: Benchmark) -> None:
     found = run(one, short=True)
     # 1: a bound is passed, which says nothing where so little is measured on a busy machine.

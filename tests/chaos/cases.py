@@ -25,8 +25,10 @@ from tests.chaos.stage import Party, Stage
 
 HANG_SECONDS = 2.0
 WHICH = "MICRONOVA_TEST_CHAOS"
-"""``all``, a regular expression of case names; else the sample."""
+"""``all``, a share of them (``2/8``: the second eighth), a regular expression of case names, or a
+share and an expression with a space between; else the sample."""
 ALL, SAMPLE = "all", "sample"
+_SHARE = re.compile(r"(\d+)/([1-9]\d*)(?: |$)")
 
 Act = Callable[[Stage, str], str | None]
 
@@ -168,12 +170,16 @@ def _may(step: Step, action: str) -> bool:
 
 
 def chosen(cases: Sequence[Case], wanted: str, budget: int) -> list[Case]:
-    """What is to be run: all, what matches, or a ``sample`` of that size."""
+    """What is to be run: all, a share, what matches, or a ``sample`` of that size."""
     if wanted == SAMPLE:
         return sample(cases, budget, sampling.commit())
     if wanted == ALL:
         return list(cases)
-    return [case for case in cases if re.search(wanted, str(case))]
+    share = _SHARE.match(wanted)
+    pattern = wanted[share.end() :] if share else wanted
+    turn, turns = map(int, share.groups()) if share else (0, 1)
+    mine = [case for case in cases if int(case.hash[:8], 16) % turns == turn % turns]
+    return [case for case in mine if re.search(pattern, str(case))]
 
 
 def sample(cases: Sequence[Case], budget: int, seed: str) -> list[Case]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import micronova  # noqa: F401  (puts the packages on the import path)
@@ -21,8 +22,13 @@ def preload(server: Any) -> None:
     worker would share with nobody: it makes its own.
     """
     sharing.begin()
-    if server.cfg.workers < _SHARING:
-        return
+    if server.cfg.workers >= _SHARING:
+        _prepare(server)
+    # A collection in a worker writes to all that it looks at: the worker would copy that memory.
+    gc.freeze()
+
+
+def _prepare(server: Any) -> None:
     module, _, name = getattr(server.app, "app_uri", "").partition(":")
     if module != "micronova.wsgi":
         return

@@ -27,7 +27,6 @@ from gunicorn import http
 from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import ThreadWorker
 
-from common.process import health
 from web.connections import TOO_LARGE, TOO_MANY_STREAMS, Connection, Outgoing
 from web.incoming import HeadTooLarge, Request
 from web.loop import TICK_SECONDS, Loop
@@ -121,6 +120,8 @@ class Worker(Loop, ThreadWorker):  # type: ignore[misc]
             self._leaves = now
             if drain_seconds and not self._is_followed():
                 self._leaves += drain_seconds
+                from common.process import health  # weighs what `common.log` does
+
                 health.leave()
         if self._end is None:
             if self._leaves is None or now < self._leaves:

@@ -61,6 +61,27 @@ def test_changes_and_their_answers_are_in_no_log(
     assert "/x" in caplog.text, "it would be there"
 
 
+def test_the_token_is_sent_and_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "keystoneauth")
+    sent: list[str | None] = []
+
+    class Api(Keystone):
+        def send(self, request: Any, *more: Any, **others: Any) -> requests.Response:
+            sent.append(request.headers.get("X-Auth-Token"))
+            return super().send(request, *more, **others)
+
+    transport = requests.Session()
+    transport.mount("http://", Api())
+    access, pool = AccessInfoV3(_TOKEN, "of-the-user"), ThreadPoolExecutor(1)
+    http = Session(session=transport)
+    made = Cloud(http, access, pool, interface="internal", region=None, seconds=1)
+    made.get(IDENTITY, "/x")
+    assert sent == ["of-the-user"]
+    assert "/x" in caplog.text
+    assert "of-the-user" not in caplog.text
+
+
 def test_an_api_reads_the_address_of_the_browser() -> None:
     sent: list[str | None] = []
 

@@ -63,7 +63,7 @@ def test_the_workers_serve_what_their_master_has_made(tmp_path: Path) -> None:
 
 
 MASTER = """
-import json, os, sys
+import gc, json, os, sys
 from types import SimpleNamespace
 import micronova.serving
 server = SimpleNamespace(
@@ -72,20 +72,39 @@ server = SimpleNamespace(
 )
 micronova.serving.preload(server)
 micronova.serving.end(server)
-print(json.dumps("launcher.web" in sys.modules))
+print(json.dumps(["launcher.web" in sys.modules, gc.get_freeze_count() > 0]))
 """
+
+
+def master(workers: int, folder: Path) -> tuple[bool, bool]:
+    """Return whether a master makes what its workers serve, and what it leaves to no collector."""
+    more = {configuration.VARIABLE: str(folder / "missing.conf")}
+    command = [sys.executable, "-c", MASTER, str(workers)]
+    done = subprocess.run(
+        command, env=environment(more), capture_output=True, text=True, check=True
+    )
+    ahead, is_frozen = json.loads(done.stdout)
+    return ahead, is_frozen
 
 
 @pytest.mark.parametrize(("workers", "ahead"), [(1, False), (2, True)])
 def test_a_single_worker_shares_with_nobody_and_makes_its_own(
     workers: int, ahead: bool, tmp_path: Path
 ) -> None:
-    more = {configuration.VARIABLE: str(tmp_path / "missing.conf")}
-    command = [sys.executable, "-c", MASTER, str(workers)]
+    assert master(workers, tmp_path)[0] is ahead
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_worker_copies_its_masters_memory_by_a_collection(workers: int, tmp_path: Path) -> None:
+    assert master(workers, tmp_path)[1]
+
+
+def test_a_master_has_nothing_of_what_its_worker_reads_and_logs() -> None:
+    code = "import json, sys, micronova.serving; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        command, env=environment(more), capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) is ahead
+    assert not {"oslo_config", "oslo_log", "falcon", "requests"} & set(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ answers), and the CPU of the dashboard. Memory is that of the service, master an
 after its first page, before and after the measurements.
 
 Then the list of servers is open in 50 browsers, of as many sessions, which ask for changes as its
-script does: the part of a core that they cost the dashboard and the cloud, while nothing happens,
-and while a server is renamed now and then.
+script does: the part of a core that the dashboard and the cloud use while nothing happens, and
+while a server is renamed now and then; and before, while no browser is open.
 
 Fails where the median of the page of 1,000 servers takes more than 250 ms, a page of one server
 more than 150 ms of the dashboard's CPU, the browsers more than a tenth of a core while nothing
@@ -31,6 +31,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -50,6 +51,7 @@ PAGE_MS, SERVER_CPU_MS, IDLE_MIB, WATCH_CORES = 250.0, 150.0, 60.0, 0.1
 LISTED, MANY = 1_000, 10_000
 _CSRF = re.compile(r'name="csrf" value="([^"]+)"')
 _POLL = re.compile(r'id="poll" hx-get="([^"]+)" hx-trigger="every ([0-9.]+)s"')
+_CALLS = re.compile(r'desc="([0-9]+) calls"')
 _API_MS = re.compile(r"dur=([0-9.]+)")
 _AT_ONCE = 500
 #: how often a server is renamed while browsers are open
@@ -117,6 +119,15 @@ def measured(visitor: Visitor, child: Child, path: str, runs: int) -> dict[str, 
     }
 
 
+def idle_cores(cloud: EmbeddedCloud, child: Child, seconds: float) -> dict[str, float]:
+    """Return what the dashboard and the cloud use while no browser is open."""
+    pids = {"dashboard": tree(child.pid or 0), "cloud": tree(cloud.process.pid)}
+    before, began = cpu_seconds(pids), time.monotonic()
+    time.sleep(seconds)
+    took, after = time.monotonic() - began, cpu_seconds(pids)
+    return {name: round((after[name] - before[name]) / took, 3) for name in pids}
+
+
 def watched(
     cloud: EmbeddedCloud,
     visitors: Sequence[Visitor],
@@ -125,7 +136,7 @@ def watched(
     change_seconds: float | None,
 ) -> dict[str, Any]:
     """Return what browsers cost that show the list of servers; how often one is renamed."""
-    stop, asked = threading.Event(), [0] * len(visitors)
+    stop, asked, calls = threading.Event(), [0] * len(visitors), [0] * len(visitors)
 
     def browser(number: int) -> None:
         text = visitors[number].page("/servers").text
@@ -134,8 +145,10 @@ def watched(
         stop.wait(float(every) * number / len(visitors))
         while not stop.wait(float(every)):
             answer = visitors[number].page(html.unescape(path).removeprefix(visitors[number].root))
-            path = _POLL.findall(answer.text)[0][0]
+            if answer.status_code != HTTPStatus.NO_CONTENT:
+                path = _POLL.findall(answer.text)[0][0]
             asked[number] += 1
+            calls[number] += int(_CALLS.findall(answer.headers["Server-Timing"])[0])
 
     pool = concurrent.futures.ThreadPoolExecutor(len(visitors))
     browsers = [pool.submit(browser, number) for number in range(len(visitors))]
@@ -144,15 +157,15 @@ def watched(
     changed = next(compute.servers(details=False, limit=1))
     while min(asked) == 0 and not any(one.done() for one in browsers):
         stop.wait(0.1)
-    before, requests_before, began = cpu_seconds(pids), sum(asked), time.monotonic()
-    renames = 0
+    before, began = cpu_seconds(pids), time.monotonic()
+    requests_before, calls_before, renames = sum(asked), sum(calls), 0
     while (left := began + seconds - time.monotonic()) > 0:
         if change_seconds is not None:
             compute.update_server(changed, name=f"renamed-{renames}")
             renames += 1
         stop.wait(min(left, change_seconds or left))
     took, after = time.monotonic() - began, cpu_seconds(pids)
-    count = sum(asked) - requests_before
+    requests_after, calls_after = sum(asked), sum(calls)
     stop.set()
     for one in browsers:
         one.result()
@@ -160,7 +173,8 @@ def watched(
     return {
         "browsers": len(visitors),
         "seconds": round(took, 1),
-        "requests": count,
+        "requests": requests_after - requests_before,
+        "calls_of_apis": calls_after - calls_before,
         "renames": renames,
         "cores": {name: round((after[name] - before[name]) / took, 3) for name in pids},
     }
@@ -222,6 +236,7 @@ def main() -> int:
             for name, (project, path) in pages(cloud).items()
         }
         after = memory()
+        nobody = idle_cores(cloud, child, given.seconds)
         browsers = [Visitor(url, cloud, projects["demo"]) for _ in range(given.browsers)]
         live = {
             name: watched(cloud, browsers, child, given.seconds, every)
@@ -241,6 +256,7 @@ def main() -> int:
         "idle_pss_mib": idle,
         "pss_mib_after": after,
         "pages": found,
+        "cores_without_browsers": nobody,
         "live_list": live,
     }
     print(codec.dumps(result))

@@ -1,4 +1,4 @@
-"""What a page answers: a view, or another page."""
+"""What a page answers: a view, another page, or that the shown one is up to date."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ class Redirect:
     """Below the dashboard's root."""
 
 
-Answer: TypeAlias = View | Redirect
+@dataclass(frozen=True)
+class Same:
+    """What the browser shows is up to date (204): its script changes nothing."""
+
+
+Answer: TypeAlias = View | Redirect | Same
 
 
 def view(template: str, **values: Any) -> View:

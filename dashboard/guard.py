@@ -18,7 +18,7 @@ from oslo_config import cfg
 
 from common.errors import Forbidden, Invalid
 from dashboard import security
-from dashboard.answer import Redirect, View
+from dashboard.answer import Redirect, Same, View
 from dashboard.cloud import DATA_TYPE, Cloud, Data
 from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded, status_of
 from dashboard.identity import Identity
@@ -136,8 +136,13 @@ class Site:
         resp.content_type = "text/html; charset=utf-8"
         resp.text = self._templates.get_template(found.template).render(values)
         if visit is not None:
-            took = f"{visit.cloud.waited * 1000:.1f}"
-            resp.set_header("Server-Timing", f'api;desc="{visit.cloud.calls} calls";dur={took}')
+            _time(resp, visit)
+
+    def leave(self, resp: falcon.Response, visit: Visit) -> None:
+        """Answer that the shown page is up to date."""
+        security.headers(resp)
+        resp.status = 204
+        _time(resp, visit)
 
     def _sections_of(self, visit: Visit | None) -> list[Section]:
         return [one for one in self.sections if visit and visit.may(one.may)]
@@ -204,9 +209,18 @@ class Guarded:
                 site.sessions.show(name, session.flashes, visit.session.flashes)
             site.go(req, resp, answer.path)
             return
+        if isinstance(answer, Same):
+            site.leave(resp, visit)
+            return
         site.send(req, resp, answer, visit)
         if session.flashes and not visit.is_fragment:
             site.sessions.show(name, session.flashes, ())
+
+
+def _time(resp: falcon.Response, visit: Visit) -> None:
+    """Say how many calls of APIs an answer took, and how long they did."""
+    took = f"{visit.cloud.waited * 1000:.1f}"
+    resp.set_header("Server-Timing", f'api;desc="{visit.cloud.calls} calls";dur={took}')
 
 
 def form_of(req: falcon.Request) -> dict[str, list[str]]:

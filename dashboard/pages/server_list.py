@@ -16,7 +16,7 @@ from typing import Any
 
 from common import clock, ids
 from dashboard import addresses
-from dashboard.answer import Answer, Redirect, view
+from dashboard.answer import Answer, Redirect, Same, view
 from dashboard.cloud import COMPUTE, IDENTITY, IMAGE, Call, following, segment
 from dashboard.page import Page
 from dashboard.pages.server import actions
@@ -74,7 +74,7 @@ def refresh(visit: Visit) -> Answer:
     """Show the list again if it differs from what the browser shows."""
     since, seen = visit.query.get("since", ""), visit.query.get("seen", "")
     if since and not _changed(visit, since):
-        return view("servers_poll.html", swap=False, **_poll(visit, seen, since))
+        return Same()
     shown = _shown(visit, _find(visit))
     return view("servers_poll.html", swap=shown["seen"] != seen, **shown)
 

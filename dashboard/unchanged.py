@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 
 #: how old an answer may be: with a page's interval, others' changes are seen within three seconds
-SECONDS = 0.5
+SECONDS = 1.0
 #: an answer so old is still where the next question begins, so that it holds for others as well
 _BEGINS_SECONDS = 60.0
 #: projects

@@ -32,7 +32,7 @@ SORTS: Mapping[str, str] = {
 }
 STATUSES = ("ACTIVE", "BUILD", "ERROR", "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED_OFFLOADED")
 #: others' changes are seen within three seconds
-REFRESH_SECONDS = 2.5
+REFRESH_SECONDS = 2.0
 #: how far clocks may differ, and changes be visible late
 SKEW_SECONDS = 10
 #: servers of one action

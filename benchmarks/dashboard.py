@@ -12,8 +12,9 @@ script does: the part of a core that the dashboard and the cloud use while nothi
 while a server is renamed now and then; and before, while no browser is open.
 
 Fails where the median of the page of 1,000 servers takes more than 250 ms, a page of one server
-more than 150 ms of the dashboard's CPU, the browsers more than a tenth of a core while nothing
-happens, or the service at rest more than 60 MiB (PSS).
+more than 150 ms of the dashboard's CPU, the browsers cost more than a tenth of a core while
+nothing happens (what both use, without what they use while no browser is open), or the service at
+rest takes more than 60 MiB (PSS).
 """
 
 from __future__ import annotations
@@ -242,6 +243,7 @@ def main() -> int:
             name: watched(cloud, browsers, child, given.seconds, every)
             for name, every in (("quiet", None), ("changing", _CHANGE_SECONDS))
         }
+    costs = round(sum(live["quiet"]["cores"].values()) - sum(nobody.values()), 3)
     listed = found[f"list_of_{LISTED}"]
     result = {
         "python": platform.python_version(),
@@ -258,11 +260,12 @@ def main() -> int:
         "pages": found,
         "cores_without_browsers": nobody,
         "live_list": live,
+        "live_list_cores": costs,
     }
     print(codec.dumps(result))
     fits = listed["servers_shown"] == LISTED and listed["ms_median"] <= PAGE_MS
     fits &= found["server"]["dashboard_cpu_ms"] <= SERVER_CPU_MS
-    fits &= sum(live["quiet"]["cores"].values()) <= WATCH_CORES
+    fits &= costs <= WATCH_CORES
     return 0 if fits and idle <= IDLE_MIB else 1
 
 

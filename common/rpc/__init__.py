@@ -349,15 +349,29 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         """Return what a repeated call was answered when it was carried out."""
         if deadline is None or not deadline.wait.again or self._look is None:
             return None
+        kind = self._kind(incoming)
+        if kind is inspect.Parameter.empty:
+            return None
+        ctxt = self.serializer.deserialize_context(incoming.ctxt)
+        return self._look(ctxt, deadline.wait.call, incoming.message["method"], kind)
+
+    def _kind(self, incoming: Any) -> Any:
+        """Return the type of the answer of what is called; ``Parameter.empty``: nothing has it."""
         method = incoming.message["method"]
         called = next(
             (getattr(one, method) for one in self.endpoints if hasattr(one, method)), None
         )
         if called is None:
-            return None
-        ctxt = self.serializer.deserialize_context(incoming.ctxt)
-        kind = signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
-        return self._look(ctxt, deadline.wait.call, method, kind)
+            return inspect.Parameter.empty
+        return signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
+
+    def _is_deleted(self, incoming: Any, deadline: Deadline | None, error: Exception) -> bool:
+        """Return whether a repeated call deletes what is deleted: by the first one, whose answer
+        was only late. What never existed is not asked for: callers have read it."""
+        if deadline is None or not deadline.wait.again or not isinstance(error, NotFound):
+            return False
+        deletes = str(incoming.message["method"]).startswith(("delete_", "remove_"))
+        return deletes and self._kind(incoming) is type(None)
 
     def _check(self, incoming: Any) -> None:
         """Raise Forbidden for what the sender's kind of service doesn't ask."""
@@ -377,9 +391,9 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             raise Unavailable(f"Release {VERSION} has no method {error.method}.") from None
 
     def _dispatch(self, incoming: Any) -> Any:
+        deadline: Deadline | None = getattr(incoming, "deadline", None)
         try:
             self._check(incoming)
-            deadline: Deadline | None = getattr(incoming, "deadline", None)
             with _signs.sent_for(incoming, deadline), deadlines.answering(deadline):
                 done = self._done(incoming, deadline)
                 if done is not None:
@@ -391,6 +405,8 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
         except REFUSALS as error:
+            if self._is_deleted(incoming, deadline, error):
+                return self.serializer.serialize_entity(None, None)
             LOG.info("%s is refused: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from typing import Any
@@ -13,8 +14,9 @@ from oslo_messaging.transport import RPCTransport
 
 from common import config, context, errors, log, rpc
 from common.context import RequestContext
-from common.errors import Forbidden, OperationFailed, Unavailable
+from common.errors import Forbidden, NotFound, OperationFailed, Unavailable
 from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
+from common.rpc.deadlines import Wait
 from common.rpc.localbus import LocalDriver, _Listener
 
 
@@ -184,3 +186,43 @@ def test_what_only_a_newer_release_has_is_unavailable() -> None:
         client.call(context.internal(), "ask", what="x")
     server.stop()
     assert endpoint.asked == []
+
+
+class Deletes:
+    """Has nothing of what it is asked to delete."""
+
+    def delete_port(self, ctxt: Any, port: str) -> None:
+        """Delete it, and answer nothing."""
+        raise NotFound(port)
+
+    def delete_group(self, ctxt: Any, group: str) -> int:
+        """Begin to delete it; the answer is an operation."""
+        raise NotFound(group)
+
+    def change_port(self, ctxt: Any, port: str) -> None:
+        """Change it."""
+        raise NotFound(port)
+
+
+@pytest.mark.parametrize(
+    ("method", "again", "is_done"),
+    [
+        ("delete_port", True, True),
+        ("delete_port", False, False),
+        ("delete_group", True, False),
+        ("change_port", True, False),
+    ],
+)
+def test_a_repeated_delete_finds_nothing_more_to_delete(
+    method: str, again: bool, is_done: bool
+) -> None:
+    conf = config.load([rpc.register, log.register])
+    bus = rpc.within(conf)
+    server = rpc.Server(bus, "topic", "me", [Deletes()], workers=1)
+    server.start()
+    asked = rpc._Waiting(context.internal(), Wait(30.0, 5.0, call="c", again=again))
+    prepared = rpc.Client(bus, "topic")._client.prepare(timeout=30)
+    refused = contextlib.nullcontext() if is_done else pytest.raises(NotFound)
+    with refused:
+        assert prepared.call(asked, method, **{method.partition("_")[2]: "x"}) is None
+    server.stop()

@@ -57,6 +57,13 @@ _RESERVED: collections.deque[socket.socket] = collections.deque()
 _RESERVED_MOST = 200
 
 
+@atexit.register
+def _release() -> None:
+    """Close what would be warned of as left open."""
+    for holder in _RESERVED:
+        holder.close()
+
+
 def _is_free(port: int) -> bool:
     try:
         socket.create_server(("127.0.0.1", port)).close()

@@ -356,7 +356,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         return self._look(ctxt, deadline.wait.call, incoming.message["method"], kind)
 
     def _kind(self, incoming: Any) -> Any:
-        """Return the type of the answer of what is called; ``Parameter.empty``: nothing has it."""
+        """Return the type of the answer of a call; ``Parameter.empty``: it has no method here."""
         method = incoming.message["method"]
         called = next(
             (getattr(one, method) for one in self.endpoints if hasattr(one, method)), None

@@ -124,7 +124,7 @@ def idle_cores(cloud: EmbeddedCloud, child: Child, seconds: float) -> dict[str, 
     """Return what the dashboard and the cloud use while no browser is open."""
     pids = {"dashboard": tree(child.pid or 0), "cloud": tree(cloud.process.pid)}
     before, began = cpu_seconds(pids), time.monotonic()
-    time.sleep(seconds)
+    threading.Event().wait(seconds)
     took, after = time.monotonic() - began, cpu_seconds(pids)
     return {name: round((after[name] - before[name]) / took, 3) for name in pids}
 

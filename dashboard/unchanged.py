@@ -26,12 +26,12 @@ class _Question:
         """Ask it; return the answer, or raise what `ask` raises."""
         try:
             changed = ask(self.since)
-        except BaseException:
-            # a refusal is only for who asked: others have tokens of their own
+            self._answer.set_result(changed)
+            return changed
+        finally:
+            # A refusal is only for who asked, as others have tokens of their own: they wait no
+            # longer. An answer can't be cancelled any more.
             self._answer.cancel()
-            raise
-        self._answer.set_result(changed)
-        return changed
 
     def wait(self) -> bool | None:
         """Return the answer once it is known; None: there is none."""

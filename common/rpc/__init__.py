@@ -366,8 +366,8 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         return signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
 
     def _is_deleted(self, incoming: Any, deadline: Deadline | None, error: Exception) -> bool:
-        """Return whether a repeated call deletes what is deleted: by the first one, whose answer
-        was only late. What never existed is not asked for: callers have read it."""
+        """Return whether a repeated call found its resource deleted: by the first one, whose
+        answer was only late. Callers have read that it existed."""
         if deadline is None or not deadline.wait.again or not isinstance(error, NotFound):
             return False
         deletes = str(incoming.message["method"]).startswith(("delete_", "remove_"))

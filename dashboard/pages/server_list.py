@@ -184,7 +184,7 @@ def _searches(wanted: str) -> Iterator[dict[str, str]]:
 def _shown(visit: Visit, found: Found) -> dict[str, Any]:
     servers = found.servers
     everybody = bool(_everybody(visit))
-    since = clock.after(-SKEW_SECONDS)
+    seen, since = _digest(servers), clock.iso(clock.after(-SKEW_SECONDS)) or ""
     images, projects = _names(visit, servers, everybody)
     return {
         "servers": servers,
@@ -200,20 +200,14 @@ def _shown(visit: Visit, found: Found) -> dict[str, Any]:
         "asked": visit.query,
         "wanted": visit.query.get("q", visit.query.get("name", "")),
         "regions": len(visit.cloud.regions()),
-        **_poll(visit, _digest(servers), clock.iso(since) or ""),
+        "seen": seen,
+        "poll": visit.here(f"{PATH}/rows", seen=seen, since=since),
+        "refresh_seconds": REFRESH_SECONDS,
     }
 
 
 def _next_page(visit: Visit, marker: str) -> str:
     return visit.here(PATH, marker=marker, seen=None, since=None) if marker else ""
-
-
-def _poll(visit: Visit, seen: str, since: str) -> dict[str, Any]:
-    return {
-        "seen": seen,
-        "poll": visit.here(f"{PATH}/rows", seen=seen, since=since),
-        "refresh_seconds": REFRESH_SECONDS,
-    }
 
 
 def _digest(servers: Iterable[Server]) -> str:

@@ -1,4 +1,4 @@
-"""Templates of which the doctor says that their disk is gone."""
+"""Templates whose disk is gone, as the doctor finds them."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ def node(name: str, *storages: Storage, online: bool = True) -> Node:
 
 
 class Client:
-    """Lists what is there; a storage that isn't active on a node fails, and one that is listed
-    nowhere any more."""
+    """Lists volumes; fails for a storage that isn't active on a node, or was removed."""
 
     def __init__(
         self, nodes: tuple[Node, ...], images: dict[str, list[int]], removed: str = ""

@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 ARGS ?=
-VERSION ?= 1.0.0
+# of a release; empty: the next one, which the fragments in changes/ say
+VERSION ?=
 # What is shown of a command goes through a pipe, and must not hide that the command failed.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c

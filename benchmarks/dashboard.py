@@ -4,15 +4,15 @@ An embedded cloud without hypervisors gets 11,000 servers in its database, 1,000
 project and 10,000 in another, and the dashboard is served as a service of its own beside it, as
 `docs/dashboard.md` describes. Each page is asked for again and again by one user who is logged in:
 the milliseconds until its last byte, those of them in calls of the APIs (which the embedded cloud
-answers), and the CPU of the dashboard. Memory is that of the service, master and worker, at rest
-after its first page, before and after the measurements.
+answers), and the CPU of the dashboard and of the cloud. Memory is that of the service, master and
+worker, at rest after its first page, before and after the measurements.
 
 Then the list of servers is open in 50 browsers, of as many sessions, which ask for changes as its
 script does: the part of a core that the dashboard and the cloud use while nothing happens, and
 while a server is renamed now and then; and before, while no browser is open.
 
 Fails where the median of the page of 1,000 servers takes more than 250 ms, a page of one server
-more than 150 ms of the dashboard's CPU, the browsers cost more than a tenth of a core while
+more than 150 ms of their CPU, the browsers cost more than a tenth of a core while
 nothing happens (what both use, without what they use while no browser is open), or the service at
 rest takes more than 60 MiB (PSS).
 """
@@ -98,25 +98,29 @@ class Visitor:
         return answer
 
 
-def measured(visitor: Visitor, child: Child, path: str, runs: int) -> dict[str, Any]:
+def measured(
+    cloud: EmbeddedCloud, visitor: Visitor, child: Child, path: str, runs: int
+) -> dict[str, Any]:
     """Return what a page takes."""
     shown = visitor.page(path).text.count('name="server" id="c-')
     total, of_apis = [], []
-    pids = {"dashboard": tree(child.pid or 0)}
-    cpu = cpu_seconds(pids)["dashboard"]
+    pids = {"dashboard": tree(child.pid or 0), "cloud": tree(cloud.process.pid)}
+    before = cpu_seconds(pids)
     for _ in range(runs):
         began = time.monotonic()
         answer = visitor.page(path)
         total.append(1000 * (time.monotonic() - began))
         of_apis.append(float(_API_MS.findall(answer.headers["Server-Timing"])[0]))
-    cpu = cpu_seconds(pids)["dashboard"] - cpu
+    after = cpu_seconds(pids)
+    cpu = {name: round(1000 * (after[name] - before[name]) / runs, 1) for name in pids}
     return {
         "servers_shown": shown,
         "kib": round(len(answer.content) / 1024, 1),
         "ms_median": round(statistics.median(total), 1),
         "ms_worst": round(max(total), 1),
         "apis_ms_median": round(statistics.median(of_apis), 1),
-        "dashboard_cpu_ms": round(1000 * cpu / runs, 1),
+        "dashboard_cpu_ms": cpu["dashboard"],
+        "cloud_cpu_ms": cpu["cloud"],
     }
 
 
@@ -233,7 +237,7 @@ def main() -> int:
 
         idle = memory()
         found = {
-            name: measured(visitors[project], child, path, given.runs)
+            name: measured(cloud, visitors[project], child, path, given.runs)
             for name, (project, path) in pages(cloud).items()
         }
         after = memory()
@@ -264,7 +268,9 @@ def main() -> int:
     }
     print(codec.dumps(result))
     fits = listed["servers_shown"] == LISTED and listed["ms_median"] <= PAGE_MS
-    fits &= found["server"]["dashboard_cpu_ms"] <= SERVER_CPU_MS
+    fits &= (
+        sum(found["server"][f"{one}_cpu_ms"] for one in ("dashboard", "cloud")) <= SERVER_CPU_MS
+    )
     fits &= costs <= WATCH_CORES
     return 0 if fits and idle <= IDLE_MIB else 1
 

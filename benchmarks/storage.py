@@ -33,7 +33,7 @@ from common.messages.reports import Outcome, Working
 from common.resources.states import ResourceType
 from compute import config as compute_config
 from compute.commands import build
-from compute.commands.job import Job
+from compute.commands.job import Job, MayStart
 from compute.hypervisor.proxmox import settings
 from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 
@@ -116,9 +116,9 @@ class Alone:
         """Return that the attempt is its own."""
         return True
 
-    def may_start(self, worker: str, working: Working) -> bool:
+    def may_start(self, worker: str, working: Working) -> MayStart:
         """Return that VMs may run."""
-        return True
+        return MayStart.YES
 
 
 def a_build(number: int) -> Build:

@@ -142,8 +142,11 @@ class Full:
         return all(sorted(states) == states for states in by_project.values())
 
     def _busy(self) -> bool:
-        query = sa.select(sa.func.count()).where(schema.waiting_builds.c.woken_at.is_not(None))
-        return bool(self._one(query))
+        # The row of who was served last in its project is left, to remember whose turn it was.
+        rows, servers = schema.waiting_builds, schema.servers
+        joined = rows.join(servers, servers.c.uuid == rows.c.server_uuid)
+        query = sa.select(sa.func.count()).select_from(joined)
+        return bool(self._one(query.where(rows.c.woken_at.is_not(None), servers.c.host.is_(None))))
 
     def _state(self, uuid: str) -> str:
         columns = schema.servers.c

@@ -1,6 +1,6 @@
 """How many more hosts of a kind would take all servers that wait for room. Pure.
 
-It counts room and availability zones; what else filters ask for is not looked at.
+It counts room, availability zones and traits; what else filters ask for is not looked at.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ class Kind:
     """Resource class → what may be allocated on an empty one."""
     hosts: int
     """How many there are."""
+    traits: frozenset[str] = frozenset()
+    """Those of them that matter."""
 
 
 class Wanted(NamedTuple):
@@ -34,6 +36,18 @@ class Wanted(NamedTuple):
     """Resource class → amount."""
     zone: str | None
     """The zone that it must be in; None: any."""
+    required: frozenset[str] = frozenset()
+    """Traits."""
+    forbidden: frozenset[str] = frozenset()
+
+    def may_be_on(self, kind: Kind) -> bool:
+        """Return whether an empty host of a kind could take it."""
+        return (
+            self.zone in (None, kind.zone)
+            and self.required <= kind.traits
+            and not self.forbidden & kind.traits
+            and all(kind.capacity.get(name, 0) >= amount for name, amount in self.needs.items())
+        )
 
 
 @dataclass(frozen=True)
@@ -47,22 +61,28 @@ class More:
     """How many of those that wait these are."""
 
 
-def kinds(hosts: Iterable[tuple[str, str, Mapping[str, int]]]) -> list[Kind]:
-    """Return the kinds of hosts, the most frequent first; ``hosts``: name, zone, capacity."""
-    found: dict[tuple[str, _Amounts], list[str]] = collections.defaultdict(list)
-    for name, zone, capacity in hosts:
-        found[zone, tuple(sorted(capacity.items()))].append(name)
-    made = [Kind(min(names), key[0], dict(key[1]), len(names)) for key, names in found.items()]
+def kinds(
+    hosts: Iterable[tuple[str, str, Mapping[str, int], frozenset[str]]],
+    matter: frozenset[str] = frozenset(),
+) -> list[Kind]:
+    """Return the kinds of hosts, the most frequent first; ``hosts``: name, zone, capacity, traits.
+
+    ``matter``: traits that somebody asks for; others make no difference.
+    """
+    found: dict[tuple[str, frozenset[str], _Amounts], list[str]] = collections.defaultdict(list)
+    for name, zone, capacity, traits in hosts:
+        found[zone, traits & matter, tuple(sorted(capacity.items()))].append(name)
+    made = [
+        Kind(min(names), zone, dict(amounts), len(names), traits)
+        for (zone, traits, amounts), names in found.items()
+    ]
     return sorted(made, key=lambda one: (-one.hosts, one.like))
 
 
 def more(kind: Kind, waiting: Iterable[Wanted]) -> More:
     """Return how many more hosts of a kind would take those that wait, the largest first."""
     asked = collections.Counter(
-        tuple(sorted(one.needs.items()))
-        for one in waiting
-        if one.zone in (None, kind.zone)
-        and all(kind.capacity.get(name, 0) >= amount for name, amount in one.needs.items())
+        tuple(sorted(one.needs.items())) for one in waiting if one.may_be_on(kind)
     )
     free: dict[_Amounts, int] = {}
     new = 0

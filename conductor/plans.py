@@ -369,6 +369,8 @@ class AdoptParams(Params):
     """What was asked of an adoption."""
 
     smbios_uuid: str | None = None
+    start: bool = False
+    """Whether to start the VM, as its build would have done."""
 
 
 #: of actions that decide, or were asked, nothing else

@@ -16,6 +16,7 @@ from common.errors import MicronovaError
 from common.log import logger
 from common.metrics import table
 from common.metrics.instruments import Labels, Sampled, Samples
+from common.more_hosts import More
 from conductor.store.monitoring import Reader, Record
 from conductor.store.transactions import Store
 
@@ -88,6 +89,9 @@ SHOWN = (
     table.WAITING_SERVERS,
     table.WAITING_RESOURCES,
     table.WAITING_SINCE,
+    table.WAITING_SCOPES,
+    table.WAITING_HOSTS,
+    table.WAITING_TAKES,
     table.LEASES,
     table.FINDINGS,
     table.AUDIT_STARTED,
@@ -124,6 +128,11 @@ def samples(record: Record) -> dict[str, Samples]:
         table.WAITING_SINCE: {
             (zone,): one.since.timestamp() for zone, one in record.waiting.items()
         },
+        table.WAITING_SCOPES: {
+            (one.zone, one.flavor, one.traits): n for one, n in record.scopes.items()
+        },
+        table.WAITING_HOSTS: {_kind(one): one.hosts for one in record.more_hosts},
+        table.WAITING_TAKES: {_kind(one): one.takes for one in record.more_hosts},
         table.LEASES: record.operations.leases,
         table.FINDINGS: counts.findings,
         table.AUDIT_STARTED: _moment(counts.audit_started_at),
@@ -150,6 +159,10 @@ def samples(record: Record) -> dict[str, Samples]:
     return {
         one.name: {_key(key): float(n) for key, n in got.items()} for one, got in found.items()
     }
+
+
+def _kind(one: More) -> Labels:
+    return one.kind.zone, one.kind.like, ",".join(sorted(one.kind.traits))
 
 
 def _labelled(counts: Mapping[str, int]) -> dict[Labels, float]:

@@ -60,6 +60,8 @@ from conductor.record_metrics import RecordMetrics
 from conductor.rpc import Endpoints
 from conductor.seed import parse_flavor
 from conductor.servers import table as all_flows
+from conductor.servers.bulk import room
+from conductor.servers.bulk.room import MoveRoom
 from conductor.servers.create.create import Create
 from conductor.servers.reclaim import RECLAIM_SECONDS, Reclaim
 from conductor.servers.waiting import waits
@@ -131,16 +133,20 @@ class ConductorService:
         self._guard = cloud.guard
         self.store.wake = self.runner.wake
         cloud.placement.on_freed = cloud.news.freed
-        cloud.news.listen(lambda: self.runner.periodic.wake(waits.NAME))
+        cloud.news.listen(self._wake_waiting)
         self.store.follow = cloud.guard.follow
         flows |= all_flows.flows(cloud)
-        tidy = Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
-        self.runner.periodic.add(tidy)
+        self.runner.periodic.add(
+            Periodic("delete_history", TIDY_SECONDS, History(cloud).tidy, alone=True)
+        )
         if conf.conductor.reclaim_instance_interval:
             reclaim = Periodic("reclaim", RECLAIM_SECONDS, Reclaim(cloud, self.runner).look)
             self.runner.periodic.add(reclaim)
         self.runner.periodic.add(
             Periodic(waits.NAME, waits.SCANS * conf.conductor.scan_seconds, Waits(cloud).look)
+        )
+        self.runner.periodic.add(
+            Periodic(room.NAME, waits.SCANS * conf.conductor.scan_seconds, MoveRoom(cloud).look)
         )
         self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
         stale = StaleImports(cloud)
@@ -208,6 +214,10 @@ class ConductorService:
         alive = {"messages": self._beat.consumes, "periodic tasks": self._runs}
         ready = {"database": self.store.answers, "bus": self._beat.bus}
         return Health(alive, ready, {"record": lambda: self._guard.held})
+
+    def _wake_waiting(self) -> None:
+        for name in (waits.NAME, room.NAME):
+            self.runner.periodic.wake(name)
 
     def _runs(self) -> bool:
         return self.runner.periodic.alive

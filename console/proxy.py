@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+from websockets.frames import CloseCode
+
 from common import context
-from common.errors import MicronovaError
+from common.errors import Conflict, MicronovaError, NotFound
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType, token_hash
 from common.messages.questions import OpenConsole
@@ -25,6 +27,14 @@ AGENT_SECONDS = 5.0
 
 class Refused(Exception):
     """The browser gets no console; the text is for it, and has no detail."""
+
+    code = CloseCode.POLICY_VIOLATION
+
+
+class Failed(Refused):
+    """The token was good, and another one may do."""
+
+    code = CloseCode.TRY_AGAIN_LATER
 
 
 class Proxy:
@@ -57,9 +67,12 @@ class Proxy:
                 LOG.info("Server %s: a %s console opens.", target.server_uuid, target.type)
                 self._pass_on(browser, agent, target)
                 LOG.info("Server %s: a %s console has ended.", target.server_uuid, target.type)
-        except MicronovaError as error:
+        except (NotFound, Conflict) as error:
             LOG.warning("A console is refused: %s", error.message)
             raise Refused("The token is invalid, or the server has no console now.") from error
+        except MicronovaError as error:
+            LOG.warning("A console is not opened: %s", error.message)
+            raise Failed("The console could not be opened. Ask for a new one.") from error
 
     @staticmethod
     def _pass_on(browser: Stream, agent: Stream, target: ConsoleTarget) -> None:

@@ -176,7 +176,7 @@ class ConsoleService:
             self._doors.is_asking(address)
             self._proxy.serve(stream, token, opened)
         except Refused as refused:
-            connection.close(CloseCode.POLICY_VIOLATION, str(refused))
+            connection.close(refused.code, str(refused))
 
 
 def _subprotocol(_connection: ServerConnection, offered: object) -> Subprotocol | None:

@@ -1184,6 +1184,8 @@ scaling_groups = sa.Table(
     sa.Column("status_reason", sa.Text, nullable=False),
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
+    # how long members wait for room if the config does not say; NULL: not at all, as it is older
+    sa.Column("default_wait_seconds", sa.Integer),
 )
 
 # A place in a group, and its server: never two for one index.
@@ -1255,4 +1257,13 @@ scaling_receivers = sa.Table(
     sa.Column("calls", sa.Integer, nullable=False),  # in that minute
     sa.Column("created_at", UtcDateTime, nullable=False),
     sa.Column("updated_at", UtcDateTime),
+)
+
+# Calls that were carried out, for as long as they may be repeated: see db.reads.ledger.calls.
+call_answers = sa.Table(
+    "call_answers",
+    metadata,
+    sa.Column("id", _UUID, primary_key=True),  # the call's, common.rpc.deadlines.made_by(call, 0)
+    sa.Column("answer", sa.Text),  # JSON; None: none
+    sa.Column("answered_at", UtcDateTime, nullable=False, index=True),
 )

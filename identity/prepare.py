@@ -31,6 +31,14 @@ _CONFIGURATION = """\
 [DEFAULT]
 use_stderr = true
 public_endpoint = {public_endpoint}
+# Logins, refused and accepted; identity.events writes them.
+notification_format = cadf
+notification_opt_out = identity.authenticate.pending
+
+[oslo_messaging_notifications]
+driver = log
+# There is no bus: what would load a driver for one is not needed.
+transport_url = fake://
 
 [database]
 connection = sqlite:///{folder}/keystone.db?timeout=60

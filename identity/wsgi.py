@@ -7,7 +7,9 @@ concurrent requests would be refused by a policy loaded in part, so it is loaded
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 sys.argv[1:] = []
@@ -16,6 +18,7 @@ from keystone.common.rbac_enforcer.enforcer import RBACEnforcer  # noqa: E402
 from keystone.wsgi.api import application as keystone  # noqa: E402
 
 from common.log import escape_output  # noqa: E402
+from identity import events  # noqa: E402
 from identity.guard import Guard  # noqa: E402
 from identity.logins import Logins  # noqa: E402
 from identity.refusals import log_in_one_line  # noqa: E402
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 escape_output()
 log_in_one_line()
+events.write_to(Path(os.environ["OS_KEYSTONE_CONFIG_DIR"]).parent / "log")
 queue_writers()
 RBACEnforcer()._enforcer.load_rules()
 

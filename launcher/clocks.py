@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from common.errors import Unavailable
+from common.process.health import Health
 from common.process.timekeeping import Ask, Reading, Timekeeper, read
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ def start_of(ask: Ask | None) -> Timekeeper:
     timekeeper = Timekeeper(ask) if ask is not None else _NoTimekeeper(lambda: read(float))
     timekeeper.start()
     return timekeeper
+
+
+def checked(health: Health, timekeeper: Timekeeper) -> Health:
+    """Return a service's health: it also needs a clock by which it would have started."""
+    return dataclasses.replace(health, ready={**health.ready, "clock": timekeeper.may_serve})
 
 
 def of_service(name: str, wiring: Wiring) -> Ask | None:

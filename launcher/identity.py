@@ -20,7 +20,7 @@ from launcher.run import notify_systemd
 NAME = "identity"
 LOG = log.logger(__name__)
 
-_READY_SECONDS = 60
+_READY_SECONDS = 240
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 
 

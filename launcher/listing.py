@@ -23,6 +23,15 @@ def groups(conf: cfg.ConfigOpts) -> dict[str, dict[str, cfg.Opt]]:
     }
 
 
+def changed(conf: cfg.ConfigOpts) -> dict[str, dict[str, Any]]:
+    """Return the defaults that hold in place of a library's: {group: {name: default}}."""
+    declared = {"DEFAULT": conf._opts} | {one.name: one._opts for one in conf._groups.values()}
+    return {
+        group: {name: info["default"] for name, info in options.items() if "default" in info}
+        for group, options in declared.items()
+    }
+
+
 def lines(conf: cfg.ConfigOpts, *, defaults: bool) -> Iterator[str]:
     """Yield the lines of a configuration file with the values that hold, secrets masked."""
     first = True

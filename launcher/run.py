@@ -32,7 +32,7 @@ def run(name: str, files: Sequence[str]) -> None:
     timekeeper = clocks.start_of(clocks.of_service(name, process))
     service = wiring.SERVICES[name](process)
     service.start()
-    metrics.listen(conf, name, service.health)
+    metrics.listen(conf, name, clocks.checked(service.health, timekeeper))
     garbage.settle()
     LOG.info("The %s is running.", name)
     notify_systemd("READY=1")

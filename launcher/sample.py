@@ -6,6 +6,7 @@ policy and the documentation's table of states come from here, and a test says w
 
 from __future__ import annotations
 
+import copy
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
@@ -92,10 +93,21 @@ def options() -> dict[str, dict[str, cfg.Opt]]:
         if group in (None, "oslo_messaging_rabbit"):
             conf.register_opts(options, group=group)
     found = {name: options for name, options in listing.groups(conf).items() if name in _OURS}
+    for group, changed in listing.changed(conf).items():
+        for name, default in changed.items():
+            if name in found.get(group, {}):
+                found[group][name] = _with_default(found[group][name], default)
     shown: Any = found["scheduler"]["filters"]
     shown.sample_default = list(filters.found())
     found["proxmox:<cluster>"] = {option.dest: option for option in CLUSTER_OPTIONS}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "DEFAULT", item[0])))
+
+
+def _with_default(option: cfg.Opt, default: Any) -> cfg.Opt:
+    """Return a library's option with the default that holds here."""
+    made = copy.copy(option)
+    made.sample_default = default
+    return made
 
 
 def _option(name: str, option: cfg.Opt) -> Iterator[str]:

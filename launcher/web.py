@@ -48,8 +48,9 @@ def application(name: str) -> WSGIApplication:
     garbage.limit_arenas()
     conf, made, health, clock = _prepared.pop(name) if name in _prepared else _prepare(name)
     log.setup(conf, name)
-    clocks.start_of(clock)
+    timekeeper = clocks.start_of(clock)
     serving.drain_seconds = conf.web.drain_seconds
+    health = clocks.checked(health, timekeeper)
     metrics.listen(conf, metrics.of_application(name), health)
     garbage.settle()
     return made

@@ -56,9 +56,14 @@ class PlacementClient:
         """Ask for its versions. Raises Unavailable when it doesn't answer."""
         self._call("GET", "/")
 
-    def providers(self, name: str | None = None) -> list[Provider]:
-        """Return all providers, or the one of that name. 1 request."""
-        query = f"?{urlencode({'name': name})}" if name else ""
+    def providers(self, name: str | None = None, trait: str | None = None) -> list[Provider]:
+        """Return all providers, or the one of that name, or those with a trait. 1 request.
+
+        Raises Invalid for an unknown trait.
+        """
+        asked = {"name": name, "required": trait}
+        query = urlencode({key: value for key, value in asked.items() if value})
+        query = query and f"?{query}"
         found = self._call("GET", f"/resource_providers{query}")
         return [messages.provider(one) for one in found["resource_providers"]]
 

@@ -1,4 +1,4 @@
-"""``python -m release VERSION``: everything of a release, from a clone of the commit.
+"""``python -m release [VERSION]``: everything of a release, from a clone of the commit.
 
 Without ``--apply`` it is a rehearsal: the archives are in ``dist/``, and the repository has no
 commit and no tag of it. With it, the release's commit and tag are in the repository, too, once
@@ -24,27 +24,35 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main(words: Sequence[str]) -> int:
     """Make a release, or rehearse one; return the exit code."""
-    asked = _parser().parse_args(words)
+    asked = parser().parse_args(words)
     try:
-        release(Repository(asked.repository), asked.version, asked.dist, asked.apply)
+        repository = Repository(asked.repository)
+        version = chosen(repository, asked.version)
+        release(repository, version, asked.dist, asked.apply)
     except CannotRelease as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="make release", description=__doc__)
-    parser.add_argument("version", help="such as 1.0.0")
-    parser.add_argument("--apply", action="store_true", help="commit and tag it, too")
-    parser.add_argument("--repository", type=Path, default=ROOT, help="default: this one")
-    parser.add_argument("--dist", type=Path, help="default: dist/ of the repository")
-    return parser
+def chosen(repository: Repository, version: str | None) -> str:
+    """Return the version to release. Raises CannotRelease for what can't be released."""
+    version = version or tree.following(repository)
+    tree.refuse(repository, version)
+    return version
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="make release", description=__doc__)
+    made.add_argument("version", nargs="?", help="default: the next one, by changes/")
+    made.add_argument("--apply", action="store_true", help="commit and tag it, too")
+    made.add_argument("--repository", type=Path, default=ROOT, help="default: this one")
+    made.add_argument("--dist", type=Path, help="default: dist/ of the repository")
+    return made
 
 
 def release(repository: Repository, version: str, dist: Path | None, apply: bool) -> None:
     """Make, compare and check the archives of a version; `apply` says whether it counts."""
-    tree.refuse(repository, version)
     with tempfile.TemporaryDirectory(prefix="micronova-release-") as folder:
         clone = repository.clone(Path(folder) / "first")
         tree.commit(clone, version)
@@ -61,7 +69,7 @@ def release(repository: Repository, version: str, dist: Path | None, apply: bool
     say(
         f"v{version} is in this repository."
         if apply
-        else "A rehearsal: nothing is committed or tagged. ARGS='… --apply' does both."
+        else "A rehearsal: nothing is committed or tagged. make release ARGS=--apply does both."
     )
 
 

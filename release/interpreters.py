@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from release.constraints import EXTRAS, PYTHONS, pinned
 
+TYPED = Path("micronova", "py.typed")
 _TOOLS = frozenset({"pip", "micronova"})
 
 
@@ -60,6 +61,8 @@ def _wrong(program: str, wheel: Path, constraints: Path, folder: Path) -> Iterat
         if (name := canonicalize_name(one["name"])) not in _TOOLS and name not in known:
             yield f"{name} {one['version']} is not in {constraints.name}"
     [packages] = folder.glob("lib/python*/site-packages")
+    if not (packages / TYPED).is_file():
+        yield f"{TYPED} is not installed: who imports it has no types"
     yield from _foreign(packages)
 
 

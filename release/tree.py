@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,10 @@ FRAGMENTS = "changes"
 RELEASED = "release/released.json"
 """Names the newest release: {version, commit}."""
 _NOT_FRAGMENTS = frozenset({"README.md"})
+
+
+_PARTS: Mapping[str, int] = {"removed": 0, "added": 1, "changed": 1, "fixed": 2, "security": 2}
+"""{type of a fragment: the part of the version that grows by it}, as SemVer says"""
 
 
 class CannotRelease(Exception):
@@ -60,9 +65,28 @@ def refuse(repository: Repository, version: str) -> None:
         raise CannotRelease("The tree has changes that are not committed.")
     if not fragments(repository):
         raise CannotRelease("There are no news fragments in changes/: nothing to release.")
-    released = [_numbers(tag) for tag in repository.git("tag", "--list", "v*").splitlines()]
-    if released and _numbers(f"v{version}") <= max(released):
+    if _numbers(version) <= _newest(repository):
         raise CannotRelease(f"{version} is not newer than what was released.")
+
+
+def following(repository: Repository) -> str:
+    """Return the version that a commit becomes: what its fragments add to the newest release."""
+    newest = _newest(repository)
+    if not newest:
+        return "1.0.0"
+    kinds = [name.split(".")[-2] for name in fragments(repository)]
+    grows = min((_PARTS[kind] for kind in kinds), default=2)
+    grown = (*newest[:grows], newest[grows] + 1, 0, 0)
+    return ".".join(str(number) for number in grown[:3])
+
+
+def _newest(repository: Repository) -> tuple[int, ...]:
+    """Return the numbers of the newest release: of a tag, or noted where a clone lacks tags."""
+    found = [_numbers(tag) for tag in repository.git("tag", "--list", "v*").splitlines()]
+    noted = repository.path / RELEASED
+    if noted.exists():
+        found.append(_numbers(json.loads(noted.read_text(encoding="utf-8"))["version"]))
+    return max(found, default=())
 
 
 def _numbers(tag: str) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 GROUPS: Mapping[str, str] = {
+    "tests/browser/test_images.py": "dashboard",
     "tests/browser/test_operators.py": "dashboard",
     "tests/browser/test_pages.py": "dashboard",
     "tests/browser/test_rules_and_networks.py": "dashboard",

@@ -136,6 +136,15 @@ class _Parent:
             if report.when == "teardown" and report.nodeid in child.waiting:
                 child.waiting.remove(report.nodeid)
             self._session.config.hook.pytest_runtest_logreport(report=report)
+            self._name(report)
+
+    def _name(self, report: pytest.TestReport) -> None:
+        """Print what fails at once: a run that is ended early has no summary."""
+        printer: Any = self._session.config.pluginmanager.getplugin("terminalreporter")
+        if report.failed and printer is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            why = (crash.message if crash else report.longreprtext).strip().partition("\n")[0]
+            printer.write_line(f"{report.when} of {report.nodeid} failed: {why[:200]}")
 
     def _give(self, child: _Child) -> None:
         stop = self._session.shouldfail or self._session.shouldstop

@@ -16,7 +16,7 @@ from http import HTTPStatus
 
 from common.log import logger
 from common.metrics import sharing
-from common.process.health import Answer, Health, stays, takes_new
+from common.process.health import Answer, Health, PromptAnswer, stays, takes_new
 from web.connections import TOO_LARGE, Connection, refusal
 from web.incoming import HeadTooLarge
 from web.loop import Loop
@@ -52,7 +52,7 @@ class Listener:
         self._address, self.health = address, health
         alive = Answer(lambda: self.health.alive)
         ready = Answer(lambda: {**self.health.ready, "presence": stays})
-        serving = Answer(lambda: {**self.health.ready, "presence": takes_new})
+        serving = PromptAnswer(lambda: {**self.health.ready, "presence": takes_new})
         self._paths: Mapping[str, Respond] = {
             "/metrics": _metrics,
             "/healthz": lambda: _status(alive),

@@ -158,10 +158,8 @@ class Enforcer:
             if self._source == self._oslo.rules:
                 return
             source = dict(self._oslo.rules)
-            self._compiled = {
-                name: self._scoped(name, _Compiler(source, self._oslo, name).compiled(check))
-                for name, check in source.items()
-            }
+            compiler = _Compiler(source, self._oslo)
+            self._compiled = {name: self._scoped(name, compiler.named(name)) for name in source}
             self._source = source
         finally:
             self._lock.release()
@@ -202,14 +200,15 @@ def _scope(creds: Credentials) -> str:
 
 
 class _Compiler:
-    """Compiles one rule's check tree into closures."""
+    """Compiles rules' check trees into closures; what rules have in common, once."""
 
-    def __init__(
-        self, rules: Mapping[str, checks.BaseCheck], enforcer: policy.Enforcer, name: str
-    ) -> None:
+    def __init__(self, rules: Mapping[str, checks.BaseCheck], enforcer: policy.Enforcer) -> None:
         self._rules = rules
         self._enforcer = enforcer
-        self._within = [name]
+        self._within: list[str] = []
+        self._shared: dict[str, Compiled] = {}
+        #: whether what is being compiled is the same within any rule
+        self._may_share = True
         # Subclasses may answer differently: only these exact classes are compiled.
         self._known: Mapping[type, Callable[[Any], Compiled]] = {
             checks.TrueCheck: lambda check: lambda target, creds: True,
@@ -222,33 +221,45 @@ class _Compiler:
             checks.GenericCheck: lambda check: _generic(check.kind, check.match),
         }
 
-    def compiled(self, check: checks.BaseCheck) -> Compiled:
+    def named(self, name: str) -> Compiled:
+        """Return the closure for a rule."""
+        self._within = [name]
+        return self._compiled(self._rules[name])
+
+    def _compiled(self, check: checks.BaseCheck) -> Compiled:
         """Return the closure for a check; other kinds (`http:` …) are called as they are."""
         known = self._known.get(type(check))
         if known is not None:
             return known(check)
+        self._may_share = False
         enforcer, name = self._enforcer, self._within[0]
         return lambda target, creds: checks._check(check, target, creds, enforcer, name)
 
     def _not(self, check: checks.NotCheck) -> Compiled:
-        inner = self.compiled(check.rule)
+        inner = self._compiled(check.rule)
         return lambda target, creds: not inner(target, creds)
 
     def _together(
         self, quantifier: Callable[[Iterable[bool]], bool], parts: Iterable[checks.BaseCheck]
     ) -> Compiled:
-        compiled = [self.compiled(part) for part in parts]
+        compiled = [self._compiled(part) for part in parts]
         return lambda target, creds: quantifier(part(target, creds) for part in compiled)
 
     def _rule(self, check: checks.RuleCheck) -> Compiled:
-        named = self._rules.get(check.match)
-        if named is None or check.match in self._within:
+        name = check.match
+        if name in self._shared:
+            return self._shared[name]
+        if name not in self._rules or name in self._within:
+            self._may_share = False
             return lambda target, creds: False
-        self._within.append(check.match)
-        try:
-            return self.compiled(named)
-        finally:
-            self._within.pop()
+        outside, self._may_share = self._may_share, True
+        self._within.append(name)
+        made = self._compiled(self._rules[name])
+        self._within.pop()
+        if self._may_share:
+            self._shared[name] = made
+        self._may_share &= outside
+        return made
 
 
 @functools.lru_cache(maxsize=1024)

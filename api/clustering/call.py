@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import falcon
 
@@ -22,6 +22,9 @@ from web.schemas import NUMBERS_IN_STRINGS, Validator, Words
 
 _WORDS = Words(words.of_body, standard=NUMBERS_IN_STRINGS)
 MAX_LIMIT = 1000
+#: what every list takes beside its filters
+_PAGING = ("limit", "marker", "sort", "global_project")
+R = TypeVar("R")
 
 operation = Describe(_WORDS, _WORDS, oldest="1.0")
 
@@ -36,35 +39,54 @@ class Call(versioned.Call):
     """The token of the request."""
 
     def expect_query(self, validate: Validator | None) -> None:
-        """Do nothing: what lists don't know they ignore."""
+        """Do nothing: lists check it, and others ignore what they don't know."""
 
     def find(self, kind: Kind[Any], named: str) -> Any:
         """Return the record that a path or a body names. Raises NotFound, Invalid."""
         return self.read(kind.find, named, self.reach)
 
-    def listed(self, kind: Kind[Any], *equal: str, **more: Any) -> list[Any]:
-        """Return a page of records, by the query string. Raises Invalid, Forbidden."""
-        filters = {name: value for name in equal if (value := self.query.last(name)) is not None}
+    def filters(self, *names: str, **known: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Return filter → its values: what has any is wanted; ``known``: those that may have
+        certain values only. Raises Invalid for what lists don't know, as Senlin does."""
+        for name in self.query:
+            if name not in (*names, *known, *_PAGING):
+                raise Invalid(f"Invalid parameter {name[:255]}")
+        for name, values in known.items():
+            for value in self.query.get(name, ()):
+                if value not in values:
+                    raise Invalid(f"Field value {value[:255]} is invalid")
+        return {name: tuple(self.query[name]) for name in (*names, *known) if name in self.query}
+
+    def listed(self, kind: Kind[Any], wanted: Mapping[str, Any]) -> list[Any]:
+        """Return a page of records with these values. Raises Invalid, Forbidden."""
+        # As in Senlin: as they were made.
+        return self.page_of(kind.listing, kind.sortable, wanted, "created_at")
+
+    def page_of(
+        self,
+        listing: Callable[..., list[R]],
+        sortable: Collection[str],
+        wanted: Mapping[str, Any],
+        first: str,
+        marked: Callable[[str], str | int] = str,
+    ) -> list[R]:
+        """Return a page of what has these values, by the query string, sorted by `first` unless
+        that says how; `marked` checks a marker. Raises Invalid, Forbidden, MarkerNotFound."""
         everybody = self.query.boolean("global_project")
         if everybody:
             self.check("clusters:global")
-        wanted = Filter(None if everybody else self.project, {**filters, **more})
+        where = Filter(None if everybody else self.project, wanted)
+        order = self._order(sortable) or [(first, False)]
         limit, marker = self.query.page(MAX_LIMIT)
-        found: list[Any] = self.read(
-            kind.listing, wanted, self._order(kind), Page(limit=limit, marker=marker)
-        )
-        return found
+        page = Page(limit=limit, marker=None if marker is None else marked(marker))
+        return self.read(listing, where, order, page)
 
-    def _order(self, kind: Kind[Any]) -> list[tuple[str, bool]]:
+    def _order(self, sortable: Collection[str]) -> list[tuple[str, bool]]:
         """Return (name, descending) of each sort key: `name:desc,created_at`."""
-        text = self.query.last("sort")
-        if not text:
-            # As in Senlin: as they were made.
-            return [("created_at", False)]
         found: dict[str, bool] = {}
-        for part in text.split(","):
+        for part in filter(None, (self.query.last("sort") or "").split(",")):
             key, _, turn = part.strip().partition(":")
-            if key not in kind.sortable:
+            if key not in sortable:
                 raise Invalid(f"Unsupported sort key '{key[:255]}' for 'sort'.")
             if turn not in ("", "asc", "desc"):
                 raise Invalid(f"Unsupported sort dir '{turn[:255]}' for 'sort'.")
@@ -74,6 +96,14 @@ class Call(versioned.Call):
     def accepted(self, body: Any, number: int) -> Reply:
         """Return the answer to a request that an operation carries out."""
         return Reply(body, 202, {"Location": f"{self.root}/actions/{number}"})
+
+
+def changes(**values: Any) -> dict[str, Any]:
+    """Return what an update names. Raises Invalid, as Senlin does, where that is nothing."""
+    named = {name: value for name, value in values.items() if value is not None}
+    if not named:
+        raise Invalid("No property needs an update.")
+    return named
 
 
 def the(kind: Kind[Any]) -> Callable[[Call, Params], Target]:

@@ -18,10 +18,13 @@ from common.resources.groups import (
     Options,
     options,
 )
+from common.resources.states import TaskState
 from db.reads.groups import actions, groups
 from db.reads.groups.groups import Group, Member
 from db.reads.hosts import away as hosts
 from db.reads.hosts.away import Away
+from db.reads.ledger import waiting
+from db.reads.ledger.waiting import Waiting
 
 _LAST = 10
 #: how the reason of a group at rest ends; the first sentence has its numbers
@@ -29,8 +32,10 @@ _SAID_ALREADY = " members work."
 
 
 def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> dict[str, Any]:
-    """Return the explanation of a group. Two queries; three for administrators, who see hosts."""
+    """Return the explanation of a group. Two queries; three for administrators, who see hosts;
+    one more while a member is given a host."""
     members = groups.members(connection, group.id)
+    waits = waiting.of_servers(connection, views.placed(members))
     there = {one.host for one in members if is_admin and one.host is not None}
     away = hosts.away(connection, there, None)
     last = actions.last(connection, group.id, _LAST)
@@ -38,7 +43,7 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
         "cluster_id": group.id,
         "name": group.name,
         "status": group.status,
-        "sentences": [*sentences(group, members), *_of_hosts(members, away)],
+        "sentences": [*sentences(group, members, waits), *_of_hosts(members, away)],
         "update": {
             "state": "none" if not group.rolling else "paused" if group.paused else "running",
             "former_profile_id": group.former_profile_id,
@@ -47,9 +52,9 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
             {
                 "index": one.member_index,
                 "name": one.name,
-                "status": views.node_status(one),
+                "status": one.status,
                 "server": one.server_uuid,
-                "reason": one.reason,
+                "reason": views.reason(one, waits),
                 "health": views.health(one),
                 **views.kept(one),
             }
@@ -59,7 +64,7 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
             {
                 "id": str(one.id),
                 "action": one.action,
-                "status": views.action_status(one.state),
+                "status": one.status,
                 "message": one.message or "",
                 "request_id": one.request_id,
                 "at": views.moment(one.started_at),
@@ -69,9 +74,11 @@ def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> di
     }
 
 
-def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
+def sentences(
+    group: Group, members: Sequence[Member], waits: Mapping[str, Waiting]
+) -> Iterator[str]:
     """Yield what there is to say of a group. Pure but for the time."""
-    working = sum(views.node_status(one) == "ACTIVE" for one in members)
+    working = sum(one.status == "ACTIVE" for one in members)
     yield f"{working} of {group.desired} servers work."
     if group.deleting:
         yield "It is being deleted, which ends once its servers are seen gone."
@@ -94,8 +101,8 @@ def sentences(group: Group, members: Sequence[Member]) -> Iterator[str]:
         paused = " It is paused." if group.paused else ""
         yield f"It is being updated: {old} servers are of another profile.{paused}"
     yield from _of_places(group)
-    yield from _of_zones(group, members)
-    yield from _of_members(members)
+    yield from _of_spread(group, members)
+    yield from _of_members(members, waits)
 
 
 def _of_places(group: Group) -> Iterator[str]:
@@ -105,20 +112,25 @@ def _of_places(group: Group) -> Iterator[str]:
         yield f"Its places keep {kinds}: the next server in a place gets the former one's."
 
 
-def _of_zones(group: Group, members: Sequence[Member]) -> Iterator[str]:
-    """Yield how a group's servers differ by zones, and how they are evened out."""
+def _of_spread(group: Group, members: Sequence[Member]) -> Iterator[str]:
+    """Yield how a group's servers differ by zones, or by clusters, and how they are evened out."""
     asked = options(group.config)
+    there = [one for one in members if one.server_uuid and one.deleted_at is None]
+    noun, names = ("zones", asked.zones) if asked.zones else ("clusters", asked.clusters)
     found = collections.Counter(
-        one.pinned_zone for one in members if one.server_uuid and one.deleted_at is None
+        one.pinned_zone if noun == "zones" else one.cluster for one in there
     )
-    counts = {zone: found[zone] for zone in asked.zones}
+    counts = {name: found[name] for name in names}
     if len(counts) < 2 or max(counts.values()) - min(counts.values()) < UNEVEN:
         return
-    shown = ", ".join(f"{zone} {count}" for zone, count in counts.items())
-    yield f"Its servers are spread unevenly over its zones: {shown}. {_evened_out(group, asked)}"
+    shown = ", ".join(f"{name} {count}" for name, count in counts.items())
+    yield (
+        f"Its servers are spread unevenly over its {noun}: {shown}. "
+        f"{_evened_out(group, asked, noun)}"
+    )
 
 
-def _evened_out(group: Group, asked: Options) -> str:
+def _evened_out(group: Group, asked: Options, noun: str) -> str:
     if not asked.max_surge:
         return "They are left so, as max_surge is 0."
     if group.failures or group.refusals:
@@ -126,7 +138,7 @@ def _evened_out(group: Group, asked: Options) -> str:
             "They are left so until a creation succeeds, or until "
             f"`micronova group recover {group.id}` is asked for."
         )
-    return "One at a time is replaced, where hosts of the other zones work and have room."
+    return f"One at a time is replaced, where hosts of the other {noun} work and have room."
 
 
 def _of_hosts(members: Sequence[Member], away: Mapping[str, Away]) -> Iterator[str]:
@@ -145,7 +157,7 @@ def _of_hosts(members: Sequence[Member], away: Mapping[str, Away]) -> Iterator[s
             yield f"{begin} Once its node is powered off and can't come back, mark it: `{mark}`."
 
 
-def _of_members(members: Sequence[Member]) -> Iterator[str]:
+def _of_members(members: Sequence[Member], waits: Mapping[str, Waiting]) -> Iterator[str]:
     for one in members:
         if one.state != MemberState.KEPT and (one.locked_by is not None or one.held):
             yield f"{one.name} can't be deleted: its server is locked or held."
@@ -154,5 +166,10 @@ def _of_members(members: Sequence[Member]) -> Iterator[str]:
         elif one.health in (CheckResult.SICK, CheckResult.UNKNOWN):
             found = "is not well" if one.health == CheckResult.SICK else "can't be checked"
             yield f"{one.name} {found} since {views.moment(one.health_at)}: {one.health_reason}"
-        elif one.task_state == "scheduling":
-            yield f"{one.name} is being given a host, or waits for room (`micronova explain`)."
+        elif its := waits.get(str(one.server_uuid)):
+            yield (
+                f"{one.name} {views.waits_for_room(its)}; "
+                f"`micronova explain {one.server_uuid}` says what would do."
+            )
+        elif one.task_state == TaskState.SCHEDULING:
+            yield f"{one.name} is being given a host."

@@ -38,10 +38,10 @@ _SPEC: Schema = {
 
 
 def _record(
-    name: str, required: tuple[str, ...] = (), /, **properties: Schema
+    name: str, required: tuple[str, ...] = (), kind: Any = "object", /, **properties: Schema
 ) -> dict[str, Schema | None]:
     inner = {
-        "type": "object",
+        "type": kind,
         "properties": properties,
         "required": list(required),
         "additionalProperties": False,
@@ -113,6 +113,26 @@ REPLACE_NODES = _record(
         "maxProperties": 1000,
         "additionalProperties": _REFERENCE,
     },
+)
+_OPERATION: Schema = {"type": ["string", "null"], "maxLength": 255}
+RECOVER = _record(
+    "recover",
+    (),
+    ["object", "null"],
+    check=_BOOLEAN,
+    check_capacity=_BOOLEAN,
+    operation=_OPERATION,
+    operation_params=_OBJECT,
+)
+RECOVER_NODE = _record(
+    "recover",
+    (),
+    ["object", "null"],
+    check=_BOOLEAN,
+    operation=_OPERATION,
+    operation_params=_OBJECT,
+    delete_timeout=_NUMBER,
+    force_recreate=_BOOLEAN,
 )
 POLICY_ATTACH = _record("policy_attach", ("policy_id",), policy_id=_REFERENCE, enabled=_BOOLEAN)
 POLICY_UPDATE = _record(

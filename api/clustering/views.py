@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from api.clustering.call import Call
 from common.resources import webhooks
-from common.resources.groups import GroupAction, MemberState
-from common.resources.states import OPEN_STATES, OperationState, VmState
+from common.resources.groups import GroupAction
+from common.resources.states import TaskState
 from db.reads.groups.actions import Action
 from db.reads.groups.groups import Binding, Group, Member, Policy, Profile, Receiver
-
-#: operation → the action's name in Senlin
-ACTIONS: Mapping[str, str] = {
-    GroupAction.CREATE: "CLUSTER_CREATE",
-    GroupAction.UPDATE: "CLUSTER_UPDATE",
-    GroupAction.RESIZE: "CLUSTER_RESIZE",
-    GroupAction.SCALE_OUT: "CLUSTER_SCALE_OUT",
-    GroupAction.SCALE_IN: "CLUSTER_SCALE_IN",
-    GroupAction.CHECK: "CLUSTER_CHECK",
-    GroupAction.RECOVER: "CLUSTER_RECOVER",
-    GroupAction.ADD_MEMBERS: "CLUSTER_ADD_NODES",
-    GroupAction.TAKE_OUT: "CLUSTER_DEL_NODES",
-    GroupAction.REPLACE_MEMBERS: "CLUSTER_REPLACE_NODES",
-    GroupAction.POLICY: "CLUSTER_UPDATE_POLICY",
-    GroupAction.STEER: "CLUSTER_OPERATION",
-    GroupAction.KEEP: "CLUSTER_RECOVER",
-    GroupAction.DELETE: "CLUSTER_DELETE",
-    "create": "NODE_CREATE",
-    "delete": "NODE_DELETE",
-}
-_NODE_STATUS: Mapping[str | None, str] = {
-    None: "CREATING",
-    VmState.BUILDING: "CREATING",
-    VmState.ACTIVE: "ACTIVE",
-    VmState.ERROR: "ERROR",
-}
+from db.reads.ledger.waiting import Waiting
 
 
 def moment(value: datetime.datetime | None) -> str | None:
@@ -97,16 +72,6 @@ def cluster(
     }
 
 
-def node_status(one: Member) -> str:
-    """Return what a member shows."""
-    if one.state == MemberState.LEAVING:
-        return "DELETING"
-    if one.state == MemberState.REPLACED:
-        return "RECOVERING"
-    state = None if one.deleted_at is not None else one.vm_state
-    return _NODE_STATUS.get(state, "WARNING")
-
-
 def health(one: Member) -> dict[str, Any] | None:
     """Return what the last change of a member's checks was; None: nothing was reported."""
     if one.health is None:
@@ -129,8 +94,27 @@ def kept(one: Member) -> dict[str, list[str]]:
     return {kind.value: list(some) for kind, some in one.kept.items()}
 
 
+def placed(members: Iterable[Member]) -> list[str]:
+    """Return the servers of these members that are being given a host, or wait for room."""
+    return [str(one.server_uuid) for one in members if one.task_state == TaskState.SCHEDULING]
+
+
+def waits_for_room(one: Waiting) -> str:
+    """Return as which of all, and for how long at most, a server waits."""
+    return f"waits for room, place {one.place} of {one.of}, until {moment(one.until)} at most"
+
+
+def reason(one: Member, waits: Mapping[str, Waiting]) -> str:
+    """Return why a member is as it is."""
+    found = waits.get(str(one.server_uuid))
+    return one.reason if found is None else f"It {waits_for_room(found)}."
+
+
 def node(
-    one: Member, profile_name: str, details: Mapping[str, Any] | None = None
+    one: Member,
+    profile_name: str,
+    waits: Mapping[str, Waiting],
+    details: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return a member."""
     shown = {
@@ -142,8 +126,8 @@ def node(
         "profile_id": one.profile_id,
         "profile_name": profile_name,
         "physical_id": one.server_uuid or "",
-        "status": node_status(one),
-        "status_reason": one.reason,
+        "status": one.status,
+        "status_reason": reason(one, waits),
         "metadata": one.meta,
         "data": _data(one),
         "dependents": {},
@@ -200,13 +184,12 @@ def receiver(call: Call, one: Receiver, secret: str | None = None) -> dict[str, 
 
 def action(one: Action) -> dict[str, Any]:
     """Return an operation."""
-    name = ACTIONS.get(one.action, one.action.upper())
     return {
         "id": str(one.id),
-        "name": f"{name.lower()}_{one.resource_id[:8]}",
-        "action": name,
-        "target": one.resource_id,
-        "cluster_id": one.resource_id if one.resource_type == "group" else "",
+        "name": one.name,
+        "action": one.action_name,
+        "target": one.target,
+        "cluster_id": one.cluster_id,
         "cause": "Derived Action" if one.action == GroupAction.KEEP else "RPC Request",
         "owner": one.lease_owner,
         "user": one.user_id,
@@ -216,7 +199,7 @@ def action(one: Action) -> dict[str, Any]:
         "timeout": 0 if one.deadline is None else int(_seconds(one.started_at, one.deadline)),
         "start_time": one.started_at.timestamp(),
         "end_time": None if one.finished_at is None else one.finished_at.timestamp(),
-        "status": action_status(one.state),
+        "status": one.status,
         "status_reason": one.message or "",
         "inputs": {},
         "outputs": {},
@@ -232,29 +215,20 @@ def _seconds(since: datetime.datetime, until: datetime.datetime) -> float:
     return (until - since).total_seconds()
 
 
-def action_status(state: str) -> str:
-    """Return the status of an operation's state."""
-    if state in OPEN_STATES:
-        return "RUNNING"
-    return "SUCCEEDED" if state == OperationState.DONE else "FAILED"
-
-
-def event(one: Action, names: Mapping[str, str]) -> dict[str, Any]:
+def event(one: Action) -> dict[str, Any]:
     """Return an operation as what has happened."""
-    failed = one.state == OperationState.FAILED
-    is_group = one.resource_type == "group"
     return {
         "id": str(one.id),
         "timestamp": moment(one.finished_at or one.started_at),
-        "level": "ERROR" if failed else "INFO",
-        "oid": one.resource_id,
-        "oname": names.get(one.resource_id, ""),
-        "otype": "CLUSTER" if is_group else "NODE",
-        "cluster_id": one.resource_id if is_group else "",
+        "level": one.level,
+        "oid": one.target,
+        "oname": one.target_name,
+        "otype": one.target_type,
+        "cluster_id": one.cluster_id,
         "user": one.user_id,
         "project": one.project_id,
-        "action": ACTIONS.get(one.action, one.action.upper()),
-        "status": action_status(one.state),
+        "action": one.action_name,
+        "status": one.status,
         "status_reason": one.message or "",
         "meta_data": {"request_id": one.request_id},
     }

@@ -82,7 +82,8 @@ What isn't supported is refused with 400 and a message, never ignored.
 - **`block_migration`** before 2.34 is refused in the call (400), as by Nova's libvirt driver: true
   on shared storage, false on a node's own. From 2.34 on the operation fails instead. What counts
   is the storage of the host's VMs, and that of the server's volumes.
-- **`/extensions`** is Nova's list, whole: it says nothing of what is done here.
+- **`/extensions`** is Nova's list, whole, whatever this API supports, followed by what it has
+  beyond Nova's, with the prefix `micronova-`: `micronova-metrics` are the measurements.
 - **`evacuate`** is for VMs under the high availability of Proxmox VE: its manager fences the node,
   chooses the host and starts the VM again as it was, with its disk; so a named host is refused
   (400), and nothing is stopped from 2.95 on. Others are refused (400), with what the operator can
@@ -166,6 +167,17 @@ administrator's refused requests owners read nothing.
 Who may read it says `micronova:explanations:show`, and who reads as an operator
 `micronova:explanations:show:operator`.
 
+## Lists of servers
+
+`GET /servers` and `GET /servers/detail` take two parameters of micronova's own, from 2.75 on,
+where Nova refuses what it doesn't know; before, they are ignored.
+
+- `micronova:search=TEXT` finds servers with the text in their name, in any case, or at the
+  beginning of a tag, of their ID (from four characters on) or of an address; a whole address finds
+  no longer ones. It works with all filters, sort keys and pages.
+- `micronova:totals=true` adds `micronova:totals`, which is of all pages: `count`, `statuses`
+  (status → servers), `vcpus`, `ram` in MiB and `disk` in GiB.
+
 ## Managing existing VMs
 
 These resources and actions are micronova's own; operate.md explains them.
@@ -184,7 +196,7 @@ These resources and actions are micronova's own; operate.md explains them.
 
 ## Dry runs
 
-Four resources of micronova's own show what would happen; nothing is claimed, written or created.
+These resources of micronova's own show what would happen; nothing is claimed, written or created.
 `without` (repeated) names hosts to leave out.
 
 - `POST /schedule` takes the body of a `POST /servers` and answers
@@ -194,6 +206,11 @@ Four resources of micronova's own show what would happen; nothing is claimed, wr
   of 500 hosts at most), `scores`, `reason`, and `suggestion`: the
   smallest change that would have worked (`changes`, `hosts`, `host`, and `others`: changes as
   small, where it is the server group that is in the way).
+- `POST /schedule/fit` takes the body of a `POST /servers` too, and is for all who may create
+  servers. It answers `{"fit": {"fits", "servers", "lacks_room", "refused_by"}}`: whether all
+  `servers` (of 100 at most) would have a host now; if not, whether it is room that all hosts
+  lack, and the names of the filters that refuse the first server without a host. It names no
+  host, and takes no `without`. Quotas are not looked at.
 - `GET /capacity?flavor=ID` (and `image`, `network`, `availability_zone`) answers
   `{"capacity": {"total": …, "hosts": [{"host", "availability_zone", "count", "limit"}]}}`;
   `limit` is the scarcest resource class, or the reason of the filter that refuses the host.
@@ -227,7 +244,8 @@ operate.md.
   none remain; failed: some do), `message` (how many moved, how many remain, why), `asked` (go,
   pause, cancel), `at_once`, `live_only`, `waits_until` (null: not at all) and `moves`: each with
   `server`, `name`, `state` (waiting, blocked, moving, confirming, moved, gone, failed), `way`,
-  `source`, `target`, `operation_id`, `stage`, `tries`, `not_before`, `reason` and `purpose`.
+  `source`, `target`, `operation_id`, `stage`, `tries`, `not_before`, `reason`, `purpose` and
+  `waits_since` (null: it does not wait for room).
   `GET /bulk-migrations` (`limit`, `host`) lists the last ones without their moves.
 - `POST /bulk-migrations/{id}/action` with `{"pause": null}`, `{"resume": null}` or
   `{"cancel": null}` answers 202; 409 for a bulk migration that has ended or was cancelled.
@@ -242,16 +260,25 @@ when the last `audit` that ended well began and ended. 8 statements, however lar
 
 `GET /waiting` answers `{"waiting": [{"server_id", "project_id", "request_id",
 "together_with_request", "needs", "availability_zone", "since", "until", "place", "of",
-"overtaken", "is_tried_now"}]}`: the servers of the project that wait for room on a host, by the
-time of their arrival; to administrators those of all projects, with the host that is kept for
-each (`kept_host`). `needs` are amounts by resource class; `place` counts all projects' servers.
+"overtaken", "is_tried_now", "would_do"}]}`: the servers of the project that wait for room on a
+host, by the time of their arrival; to administrators those of all projects, with the host that is
+kept for each (`kept_host`), the host that lacks least (`nearest`: `host` and what it `lacks` by
+resource class; null: none, or more than room is wrong) and a host another one like which would do
+(`one_more_host_like`). `would_do` is the smallest server of its project whose end would make room,
+beside what is free there; null: none, or servers of several projects are listed. Hosts are looked
+at by room, zone and traits, not by what other filters ask for; servers that are placed together
+name none. Administrators also read, on the first page, the `moves` of drains that wait for room,
+by since when: `bulk_migration`, `action`, `request_id`, `server_id`, `project_id`, the `host` that
+it is to leave, `needs`, `availability_zone`, `since`, `until` and the `reason`. `needs` are
+amounts by resource class; `place` counts all projects' servers.
 `limit` and `marker` (a `place`) page over them. See scheduler.md.
 
 `GET /waiting/hosts`, for administrators, answers `{"waiting": how many wait, "kinds":
-[{"like_host", "availability_zone", "capacity", "hosts_now", "more_hosts", "takes"}]}`: for each
-kind of host that there is (hosts of a zone that offer the same; `capacity` by resource class, of
-an empty one) how many more of it would have room for those that one of them can take, and how
-many these are. Room and zones are counted, not what other filters ask for.
+[{"like_host", "availability_zone", "capacity", "traits", "hosts_now", "more_hosts", "takes"}]}`:
+for each kind of host that there is (hosts of a zone that offer the same; `capacity` by resource
+class, of an empty one; `traits`: those among its own that somebody who waits asks for, or forbids)
+how many more of it would have room for those that one of them can take, and how many these are.
+Room, zones and traits are counted, not what other filters ask for.
 
 `GET /queues`, for administrators, answers `{"hosts": [{"id", "host", "worker", "state", "health",
 "web_url", "reported_seconds_ago", "queues"}]}`: how each host is, and what runs and waits there,
@@ -259,7 +286,8 @@ by the last heartbeat of its agent, whose process `worker` names. `state` is `do
 doesn't report or can't reach the node, as in `/os-services`; `health` is a sentence that says why
 the host can't be used, or what of it can't be read, else null; `web_url` is the node in the web
 interface of Proxmox VE (`[proxmox:<name>] web_url`), null where none is known. `host` asks for one
-host, `name` for those whose names contain it, `unwell=true` for those whose health says something;
+host, `name` for those whose names contain it, `unwell=true` for those whose health says something,
+`state=up` or `state=down` for those in that state;
 `limit` and `marker` (a host's `id`) page over them in the order of `/os-hypervisors`.
 `queues` is null where the agent's release doesn't say. Each has
 
@@ -325,7 +353,8 @@ agent or the node doesn't answer.
 
 `GET /servers/{id}/metrics?period=hour|day|week|month|year`, for all who may see the server, and
 `GET /hosts/{host}/metrics`, for administrators (`host` is the `hypervisor_hostname` of
-`/os-hypervisors`; with `storage` that of one of its storages), are micronova's own. They show what
+`/os-hypervisors`; with `storage` that of one of its storages), are micronova's own: the extension
+`micronova-metrics` of `GET /extensions`. They show what
 Proxmox VE recorded; without `period` of the last hour. The answer is `{"metrics": {…}}`:
 
 - `server_id`, or `host` and `storage`: of what.
@@ -351,8 +380,11 @@ history of an adopted server begins with its adoption, and a move to another clu
 again.
 
 The agent of the host asks Proxmox VE, and stores the answer: one call for a server, a node or a
-storage in a minute, however many users look; the first look at another period is one more,
-and answers about longer periods are used for half an interval, an hour at most. Refused are 409
+storage in a minute, however many users look, over all periods. The first look at another period
+isn't kept waiting, since a page would have no chart for a minute: it is a call at once, and the
+next ones wait a minute longer for it. So five periods that are looked at for an hour are 65 calls
+at most. Answers about longer periods are used for half an interval, an hour at most, and each
+at most twice as long where others are due. Refused are 409
 where the server has no host (not built yet, shelved and offloaded), 404 for another project's
 server or an unknown host or storage, 503 while the agent or the node doesn't answer, and for a
 minute after a call that failed.

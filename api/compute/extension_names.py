@@ -1,6 +1,7 @@
-"""The aliases of the former extensions of Nova's API; the list does not depend on features.
+"""The aliases of the former extensions of Nova's API, and of what this API has beyond Nova's.
 
-Facts from nova's extension_info.py: old clients look for an alias before they use a feature.
+The list does not depend on features. Facts from nova's extension_info.py: old
+clients look for an alias before they use a feature.
 """
 
 from __future__ import annotations
@@ -139,4 +140,51 @@ EXTENSIONS: Mapping[str, tuple[str, str]] = {
 #: one more, in the answers below `/v2`
 LEGACY: Mapping[str, tuple[str, str]] = {
     "OS-EXT-VIF-NET": ("ExtendedVIFNet", "Interfaces show their network."),
+}
+#: what Nova's API doesn't have: alias → (name, what it gives, the nouns of its policy rules)
+OWN: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    "micronova-adoptions": (
+        "Adoptions",
+        "VMs that exist become servers (/adoptions); servers are released, marked and forgotten.",
+        ("adoptions", "servers"),
+    ),
+    "micronova-audit": (
+        "Audit",
+        "What a record and Proxmox VE disagree about is found and healed (/audits, "
+        "/audit/findings, /restores).",
+        ("audit", "record"),
+    ),
+    "micronova-bulk-migrations": (
+        "BulkMigrations",
+        "Hosts are drained and rebalanced (/bulk-migrations, /drains/{host}, /rebalance).",
+        ("bulk-migrations", "rebalance"),
+    ),
+    "micronova-capacity": (
+        "Capacity",
+        "What the cloud has and what is free (/capacity, /capacity/total, /storages).",
+        ("capacity", "storages"),
+    ),
+    "micronova-explanations": (
+        "Explanations",
+        "Why a server, a volume or a request is as it is (/explanations/{subject}), and who "
+        "waits for what (/waiting, /queues, /vmids).",
+        ("explanations", "waiting", "queues", "vmid"),
+    ),
+    "micronova-metrics": (
+        "Metrics",
+        "Measurements of servers, hosts and storages as Proxmox VE recorded them "
+        "(/servers/{server_id}/metrics, /hosts/{host}/metrics), and numbers of the cloud "
+        "(/metrics).",
+        ("metrics", "server-metrics", "host-metrics"),
+    ),
+    "micronova-operations": (
+        "Operations",
+        "Who did what (/operations), and the newest tasks of a node (/hosts/{host}/tasks).",
+        ("operations", "host-tasks"),
+    ),
+    "micronova-schedule": (
+        "Schedule",
+        "Where a server would be placed, and whether it fits (/schedule, /schedule/fit).",
+        ("schedule",),
+    ),
 }

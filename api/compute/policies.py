@@ -225,6 +225,7 @@ ANY_ADDRESS = "micronova:servers:create:any_address"
 NEAR_HOST = "micronova:servers:create:near_host_ip"
 EXPLAIN = "micronova:explanations:show"
 PREVIEW = "micronova:schedule:preview"
+FIT = "micronova:schedule:fit"
 CAPACITY = "micronova:capacity:show"
 REBALANCE = "micronova:rebalance:plan"
 BULK_MIGRATIONS_READ = "micronova:bulk-migrations:read"
@@ -274,6 +275,7 @@ RULES: tuple[policy.RuleDefault, ...] = (
     rule(RETRY, ADMIN, "Retry a waiting operation."),
     rule(FORGET, ADMIN, "Abandon a server whose VM isn't ours."),
     rule(PREVIEW, ADMIN, "Dry-run a create."),
+    rule(FIT, PROJECT_MEMBER, "Ask whether servers would fit, without hosts."),
     rule(CAPACITY, ADMIN, "See how many servers would fit, also without a host."),
     rule(REBALANCE, ADMIN, "See migrations that would balance hosts."),
     rule(BULK_MIGRATIONS_READ, ADMIN, "See drains and rebalances, and what a drain would do."),

@@ -33,6 +33,7 @@ from api.compute.resources.own.activity import Operations
 from api.compute.resources.own.audits import Audits, Findings, Restores
 from api.compute.resources.own.bulk_migrations import BulkMigrations, Drains
 from api.compute.resources.own.explanations import Explanations
+from api.compute.resources.own.fits import Fits
 from api.compute.resources.own.host_tasks import HostTasks
 from api.compute.resources.own.measurements import HostMetrics, ServerMetrics
 from api.compute.resources.own.metrics import Metrics
@@ -304,6 +305,7 @@ ROUTES = (
     Row("/adoptions", Adoptions, {"POST": "create"}),
     Row("/explanations/{subject}", Explanations, {"GET": "show"}),
     Row("/schedule", Schedule, {"POST": "preview"}),
+    Row("/schedule/fit", Fits, {"POST": "ask"}),
     Row("/capacity", CapacityLeft, {"GET": "show"}),
     Row("/capacity/total", TotalCapacity, {"GET": "show"}),
     Row("/evacuations/{host}", Evacuations, {"GET": "show"}),

@@ -94,7 +94,7 @@ def routes(
         f"{item}/tags/{{tag}}": resources.Tags(store),
         f"{item}/members": members.Members(store),
         f"{item}/members/{{member_id}}": members.MemberItem(store),
-        f"{item}/tasks": imports.Tasks(store),
+        f"{item}/tasks": imports.Tasks(store, data),
         "/v2/tasks": resources.AllTasks(),
         **metadefs.routes(store),
         "/v2/schemas/{name}": resources.Schemas(),

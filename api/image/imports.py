@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.image.data.downloads import Downloads
+from api.image.data.uploads import Uploads
 from api.image.errors import no_data
 from api.image.methods import Methods
 from api.image.store import Store
@@ -20,6 +21,7 @@ from db.reads.images.images import Image
 
 #: status of an image → that of its task
 _STATUSES: Mapping[str, str] = {"uploading": "pending", "importing": "processing"}
+_OPEN = frozenset(_STATUSES.values())
 _NEEDED = ("container_format", "disk_format")
 
 
@@ -65,19 +67,27 @@ class ImportInfo:
 class Tasks:
     """Imports of an image: the last one."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, uploads: Uploads) -> None:
+        self._store, self._uploads = store, uploads
 
     @operation()
     def on_get(self, call: Call, image_id: str) -> Any:
         """Show how the last import went; an empty list if there was none.
 
-        As in Glance others' tasks are not shown: a URI may be signed.
+        As in Glance others' tasks are not shown: a URI may be signed. While data come to this
+        host, the message says how many have, in Glance's form.
         """
         found = self._store.find(call.ctxt, image_id)
         mine = self._store.project(call.ctxt) in (None, found.project_id)
         task = found.import_task if mine else None
-        return {"tasks": [] if task is None else [_task(found, task)]}
+        if task is None:
+            return {"tasks": []}
+        shown = _task(found, task)
+        is_open = shown["status"] in _OPEN
+        received = self._uploads.spool.received(found.id) if is_open else None
+        if received is not None:
+            shown["message"] = f"Copied {received >> 20} MiB"
+        return {"tasks": [shown]}
 
 
 def _require_ready(found: Image, method: str) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cli.audits import answer
 from cli.cloud import Cloud
 from cli.columns import Blank
 from cli.command import Lister, argument
+from common.story import room
 from common.story.amounts import by_class
 from common.story.text import whole_seconds
 
 _HEADERS = ("Host", "Queue", "Shared", "Running", "Width", "Waiting", "Oldest", "Reported")
 _WAITING_HEADERS = (
     *("Place", "Server", "Project", "Needs", "Zone", "Since", "Until", "Overtaken"),
-    "Host kept",
+    *("Host kept", "Nearest", "Would do"),
 )
 UNKNOWN = "unknown"
 
@@ -28,8 +29,9 @@ class ListQueues(Lister):
     may wait for a storage. The width is how many run at a time, on all hosts together where it is
     shared. Storages with nothing to do are left out. A queue is unknown while the host's agent is
     of a release that doesn't report it. With --waiting: servers that asked to wait for room on a
-    host, by the time of their arrival, with what each needs; only the project's own to those who
-    are no administrators.
+    host, by the time of their arrival, with what each needs, the nearest host and what would make
+    room; only the project's own, and no hosts, to those who are no administrators. They see the
+    moves of drains that wait for room, too, which have no place.
     """
 
     in_all_regions = True
@@ -42,21 +44,42 @@ class ListQueues(Lister):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each queue, or each server that waits."""
         if parsed_args.waiting:
-            return _WAITING_HEADERS, [waiting_row(one) for one in waiting_servers(self.cloud)]
+            return _WAITING_HEADERS, list(waiting_rows(self.cloud))
         asked = {"host": parsed_args.host} if parsed_args.host else {}
         return _HEADERS, [row for host in hosts_of(self.cloud, asked) for row in rows(host)]
 
 
-def waiting_servers(cloud: Cloud) -> Iterator[Mapping[str, Any]]:
-    """Yield the servers of all pages that wait for room."""
+def waiting_rows(cloud: Cloud) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of all pages: servers without a host, and then those that are to be moved."""
     asked: dict[str, str] = {}
+    moves: Sequence[Mapping[str, Any]] = ()
     more = True
     while more:
         found = answer(cloud.compute.get("/waiting", params=asked))
-        yield from found["waiting"]
+        yield from map(waiting_row, found["waiting"])
+        moves = moves or found.get("moves", ())
         more = "waiting_links" in found
         if more:
             asked = {"marker": str(found["waiting"][-1]["place"])}
+    yield from map(move_row, moves)
+
+
+def move_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the row of a server that a drain could not move yet."""
+    nothing = Blank(None)
+    return (
+        one["action"],
+        one["server_id"],
+        one["project_id"],
+        by_class(one["needs"]),
+        one["availability_zone"] or nothing,
+        one["since"],
+        one["until"] or nothing,
+        nothing,
+        nothing,
+        one["reason"] or nothing,
+        nothing,
+    )
 
 
 def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -72,6 +95,8 @@ def waiting_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
         one["until"],
         one["overtaken"],
         one.get("kept_host") or nothing,
+        room.nearest(one) or nothing,
+        room.would_do(one) or nothing,
     )
 
 

@@ -145,10 +145,19 @@ class ShowCapacity(Lister):
             (
                 *(one["like_host"], one["availability_zone"], by_class(one["capacity"])),
                 *(one["hosts_now"], one["more_hosts"], f"{one['takes']} of {count}"),
+                ", ".join(one.get("traits", ())),
             )
             for one in found["kinds"]
         ]
-        return ("Like Host", "Zone", "Each Offers", "There Are", "More", "Would Take"), rows
+        return (
+            "Like Host",
+            "Zone",
+            "Each Offers",
+            "There Are",
+            "More",
+            "Would Take",
+            "Traits",
+        ), rows
 
     def _loss(self, host: str) -> Any:
         found = _json(self.cloud.compute.get(f"/evacuations/{host}"))["evacuation"]

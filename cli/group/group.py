@@ -52,8 +52,8 @@ _OPTION = argument(
     metavar="<key=value>",
     action=PairsOption,
     help="at_once, max_surge, max_unavailable, min_ready_seconds, wait_seconds, shrink, "
-    "roll_back, zones, keep, health_agent, health_tcp_port, health_url, health_interval, "
-    "health_threshold or health_grace; may be repeated",
+    "roll_back, zones, clusters, keep, health_agent, health_tcp_port, health_url, "
+    "health_interval, health_threshold or health_grace; may be repeated",
 )
 
 

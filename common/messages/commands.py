@@ -506,6 +506,8 @@ class Mark(Command[Marked]):
     user_id: str = ""
     nics: tuple[Nic, ...] = ()
     """The interfaces that the record has."""
+    start: bool = False
+    """Also start the VM, which its build left unstarted."""
 
 
 @dataclass(frozen=True)

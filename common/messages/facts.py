@@ -263,6 +263,8 @@ class Inspection:
     nics: tuple[NicFacts, ...] = ()
     unsuspendable: str | None = None
     """Why its memory can't be saved to disk; None: nothing is known to prevent it."""
+    unstarted: bool = False
+    """Whether its build has made all of it, and was never allowed to start it."""
     failure: Failure | None = None
     """Why it could not be looked at; then nothing else is known."""
 

@@ -100,6 +100,8 @@ class SeenVm:
     """Its disks; None: not read."""
     adopted: bool = False
     """Whether it was made by somebody else: its disks may be anywhere."""
+    unstarted: bool = False
+    """Whether its build has made all of it, and was never allowed to start it."""
 
 
 @dataclass(frozen=True)

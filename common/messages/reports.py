@@ -232,3 +232,5 @@ class Working:
     operation_id: int
     attempt: int
     host: str
+    lost: bool = False
+    """In an answer: the ledger has no such operation, since its last commits were lost."""

@@ -78,6 +78,8 @@ class RequestSpec:
     vlans: tuple[tuple[str, int], ...] = ()
     """(bridge, VLAN tag that it must take)."""
     ignore_hosts: tuple[str, ...] = ()
+    kept_hosts: tuple[str, ...] = ()
+    """Hosts whose room is kept for servers that wait for it longer."""
     force_host: str | None = None
     cluster: str | None = None
     """The cluster that it can't leave."""
@@ -146,6 +148,10 @@ class Suggestion(Way):
 
     others: tuple[Way, ...] = ()
     """Others as small, if the server group is the reason."""
+
+
+#: filters that refuse a host because it is full now
+ROOM_FILTERS = frozenset({"resources", "storage_room"})
 
 
 @dataclass(frozen=True)

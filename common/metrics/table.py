@@ -366,6 +366,21 @@ WAITING_RESOURCES = Sampled(
 WAITING_SINCE = Sampled(
     "micronova_waiting_oldest_timestamp_seconds", "Since when the first of them waits", ("zone",)
 )
+WAITING_SCOPES = Sampled(
+    "micronova_waiting_servers_by_scope",
+    "Servers that wait for room, by zone, flavor and the traits that they ask for, or forbid with "
+    "an exclamation mark; separated by commas.",
+    ("zone", "flavor", "traits"),
+)
+_KIND = ("zone", "like_host", "traits")
+WAITING_HOSTS = Sampled(
+    "micronova_waiting_more_hosts",
+    "How many more hosts of a kind would take those that wait and would fit there.",
+    _KIND,
+)
+WAITING_TAKES = Sampled(
+    "micronova_waiting_more_hosts_take", "How many of those that wait these would take", _KIND
+)
 LEASES = Sampled(
     "micronova_leases",
     "Leases of open operations: whose (conductor, agent) and whether they are held or expired.",

@@ -18,6 +18,10 @@ Check = Callable[[], bool]
 
 #: how long an answer is used again: more frequent requests cost no more
 KEPT_SECONDS = 1.0
+#: the longest time until a prompt answer: HAProxy waits 3 s for it
+PROMPT_SECONDS = 1.0
+#: after which checks that still wait have failed, as three of HAProxy's in a row have
+SLOW_SECONDS = 6.0
 
 
 @dataclass(frozen=True)
@@ -108,3 +112,49 @@ class Answer:
         for name in self._failing.keys() - failing.keys():
             LOG.info("The check of %s succeeds again.", name)
         self._failing = failing
+
+
+class PromptAnswer(Answer):
+    """The same for who takes a late answer for none, as HAProxy does, and cuts connections then.
+
+    While checks wait, for a database that stands still, the last result holds for some seconds.
+    """
+
+    def __init__(
+        self,
+        checks: Callable[[], Mapping[str, Check]],
+        *,
+        prompt_seconds: float = PROMPT_SECONDS,
+        slow_seconds: float = SLOW_SECONDS,
+    ) -> None:
+        super().__init__(checks)
+        self._prompt_seconds, self._slow_seconds = prompt_seconds, slow_seconds
+        self._began = 0.0
+        self._known = False
+        self._looking: threading.Thread | None = None
+
+    def ok(self) -> bool:
+        """Return whether all is well, within a second."""
+        with self._one:
+            if self._looking is None and time.monotonic() >= self._until:
+                self._began = time.monotonic()
+                self._looking = threading.Thread(target=self._note, name="checks", daemon=True)
+                self._looking.start()
+            looking, began = self._looking, self._began
+        if looking is not None:
+            looking.join(self._prompt_seconds)
+            if looking.is_alive() and time.monotonic() - began > self._slow_seconds:
+                return False
+        return self._known and not self._failing
+
+    def _note(self) -> None:
+        try:
+            self._look()
+            self._known = True
+        finally:
+            self._end_look()
+
+    def _end_look(self) -> None:
+        with self._one:
+            self._looking = None
+            self._until = time.monotonic() + KEPT_SECONDS

@@ -48,10 +48,17 @@ SLOW_SECONDS = 4.0
 
 
 class Timekeeper:
-    """Compares the machine's clock with the cloud's, at the start and each minute."""
+    """Compares the machine's clock with the cloud's, at the start and each minute.
+
+    A later step of the machine's clock changes nothing: the service counts by the cloud's. But a
+    service that could not compare at its start, and would not have started else, is not ready
+    until the clock is right.
+    """
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
+        self._was_right = False
+        self._off: float | None = None
         self._due_at = 0.0
         self._gap = 0.0
         self._ended = threading.Event()
@@ -62,13 +69,8 @@ class Timekeeper:
 
         If nobody answers yet the service starts by its machine's clock, and asks again.
         """
-        off = self.compare()
-        if off is not None and abs(off) > MOST_SECONDS:
-            raise ConfigurationError(
-                f"This machine's clock is {differs(off)} the database's; a service starts with "
-                f"{MOST_SECONDS:.0f} s at the most. Correct the clock, for instance by "
-                "'chronyc makestep', and keep it by a time service."
-            )
+        self.compare()
+        self.may_serve()
         self._thread.start()
 
     def stop(self) -> None:
@@ -76,6 +78,17 @@ class Timekeeper:
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
+
+    def may_serve(self) -> bool:
+        """Return True; raises ConfigurationError if no comparison has found the clock right, and
+        the last one found it off too far. A check."""
+        if self._off is None or self._was_right:
+            return True
+        raise ConfigurationError(
+            f"This machine's clock is {differs(self._off)} the database's; a service starts with "
+            f"{MOST_SECONDS:.0f} s at the most. Correct the clock, for instance by "
+            "'chronyc makestep', and keep it by a time service."
+        )
 
     def compare(self) -> float | None:
         """Compare once, and follow the cloud's clock; return by how many seconds the machine's is
@@ -92,6 +105,7 @@ class Timekeeper:
         self._gap = time.time() - now
         self._due_at = now + EVERY_SECONDS
         off = self._gap - (found.seconds - found.at)
+        self._off, self._was_right = off, self._was_right or abs(off) <= MOST_SECONDS
         table.CLOCK_OFFSET.set(off)
         if abs(off) > MUCH_SECONDS:
             LOG.warning("This machine's clock is %s the database's.", differs(off))

@@ -61,6 +61,13 @@ class Move:
     """Why it waits, can't be moved, or failed."""
     purpose: str | None = None
     """Why it is moved, where that is not plain from the whole."""
+    waits_since: datetime.datetime | None = None
+    """Since when no host had room for it; None: it does not wait for that."""
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Return whether it is tried again once a host has more room."""
+        return self.state == MoveState.WAITING and self.waits_since is not None
 
 
 def sentence(moves: Sequence[Move]) -> str:

@@ -20,6 +20,10 @@ UNLIMITED = -1
 FAILURES_MOST = 5
 #: how often a member's server is repaired before it is replaced
 REPAIRS_MOST = 2
+#: how long members of a new group wait for room if its config does not say: a day
+WAIT_SECONDS = 86_400
+#: what an operation's context has of the repair that its user named
+REPAIR = "repair"
 
 
 class GroupAction(enum.StrEnum):
@@ -117,14 +121,17 @@ class Options:
     """How many members less than desired may work, while others are replaced."""
     min_ready_seconds: int = 0
     """How long a new member has to work before it counts."""
-    wait_seconds: int = 0
-    """How long members that find no room wait for it; 0: their creation fails."""
+    wait_seconds: int | None = None
+    """How long members that find no room wait for it; 0: their creation fails; None: as groups
+    did when this one was made."""
     shrink: bool = False
     """Whether a member that its user deletes is not replaced: one less is desired."""
     roll_back: bool = True
     """Whether a rolling update whose new members do not work is reverted."""
     zones: tuple[str, ...] = ()
     """The zones that members are spread over; none: as the profile says."""
+    clusters: tuple[str, ...] = ()
+    """The clusters of Proxmox VE that members are spread over; none: as schedulers choose."""
     keep: tuple[Keep, ...] = ()
     """What each server of a place has of the former one; members are replaced in their places."""
     health_agent: bool = False
@@ -146,15 +153,17 @@ CONFIG: Mapping[str, str] = {
     f"micronova.{name}": name
     for name in (
         *("at_once", "max_surge", "max_unavailable", "min_ready_seconds"),
-        *("wait_seconds", "shrink", "roll_back", "zones", "keep"),
+        *("wait_seconds", "shrink", "roll_back", "zones", "clusters", "keep"),
         *("health_agent", "health_tcp_port", "health_url"),
         *("health_interval", "health_threshold", "health_grace"),
     )
 }
-#: zones whose numbers of servers differ by so many are evened out
+#: zones, or clusters, whose numbers of servers differ by so many are evened out
 UNEVEN = 2
 #: the zones that a group is spread over
 ZONES = "micronova.zones"
+#: the clusters of Proxmox VE that it is spread over
+CLUSTERS = "micronova.clusters"
 #: name → (least, most) of those that are numbers
 LIMITS: Mapping[str, tuple[int, int]] = {
     "at_once": (1, 50),
@@ -216,10 +225,10 @@ def _value(field: str, name: str, given: Any) -> Any:
         return number
     if field == "keep":
         return _kept(name, given)
-    if field == "zones":
+    if field in ("zones", "clusters"):
         names = given.split(",") if isinstance(given, str) else given
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-            raise ValueError(f"{name} must be names of zones, with commas between them.")
+            raise ValueError(f"{name} must be names of {field}, with commas between them.")
         return tuple(dict.fromkeys(one.strip() for one in names if one.strip()))
     if field == "health_url":
         if given:

@@ -18,10 +18,13 @@ CIDR = "cidr"
 WAIT = "micronova:wait"
 #: whether all servers of a request are placed together or none is, whatever its ``min_count``
 WAIT_ALL = "micronova:wait_all"
+#: the cluster of Proxmox VE in which a server is created
+CLUSTER = "micronova:cluster"
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 #: the size of the network around the address if the hint has none
 _DEFAULT_CIDR = "/24"
 _DIGITS = 9
+_NAME_MOST = 255
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -70,6 +73,17 @@ def wait_all(hints: Mapping[str, Any]) -> bool:
     if text.lower() not in _TRUTH:
         raise ValueError(f"{WAIT_ALL} is true or false, not {text[:40]!r}")
     return _TRUTH[text.lower()]
+
+
+def cluster(hints: Mapping[str, Any]) -> str | None:
+    """Return the cluster of Proxmox VE that is asked for; None: any. Raises ValueError."""
+    asked = hints.get(CLUSTER)
+    if asked is None:
+        return None
+    text = _one(asked)
+    if isinstance(asked, dict) or not 0 < len(text) <= _NAME_MOST:
+        raise ValueError(f"{CLUSTER} is the name of a cluster, not {text[:40]!r}")
+    return text
 
 
 def _one(asked: Any) -> str:

@@ -57,6 +57,9 @@ LOG = logger(__name__)
 # the message, so that there is nothing to wake up for.
 amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MIN = amqpdriver.ACK_REQUEUE_EVERY_SECONDS_MAX
 
+#: threads of a service, unless `[rpc] rpc_workers` says otherwise
+_WORKERS = 16
+
 OPTIONS = [
     cfg.IntOpt(
         "rpc_timeout_seconds",
@@ -74,7 +77,7 @@ OPTIONS = [
     ),
     cfg.IntOpt(
         "rpc_workers",
-        default=16,
+        default=_WORKERS,
         min=1,
         max=256,
         help="Threads in which a service answers messages; the message bus delivers as many "
@@ -102,6 +105,8 @@ _RABBIT_DEFAULTS = {
     "use_queue_manager": False,
     # A silent connection is closed after two of them; then others get what it was given.
     "heartbeat_timeout_threshold": 15,
+    # See `transport`: as many as there are threads.
+    "rabbit_qos_prefetch_count": _WORKERS,
 }
 
 #: Debian's file of the authorities that the system trusts
@@ -223,6 +228,10 @@ class Client:
                 prepared = self._client.prepare(timeout=seconds, **where)
                 wait = Wait(seconds, call=call)
                 return prepared.call(_Waiting(ctxt, wait), method, **args)
+        except Unavailable as error:  # as of a database that was lost at the end
+            if error.details.get("outcome") == UNKNOWN:
+                error.details["call"] = call
+            raise
         except (oslo_messaging.MessagingTimeout, oslo_messaging.MessageDeliveryFailure) as error:
             raise Unavailable(
                 f"The service behind {method} did not answer.", outcome=UNKNOWN, call=call
@@ -334,6 +343,7 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
         """Measure messages as those of a topic, with the methods that its endpoints have."""
         self._topic = topic
         self._names = frozenset(name for one in endpoints for name in dir(one))
+        self._kinds: dict[str, Any] = {}
 
     def dispatch(self, incoming: Any) -> Any:
         method = incoming.message.get("method")
@@ -347,31 +357,30 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
 
     def _done(self, incoming: Any, deadline: Deadline | None) -> Done | None:
         """Return what a repeated call was answered when it was carried out."""
-        if deadline is None or not deadline.wait.again or self._look is None:
+        if deadline is None or self._look is None or deadline.wait.patience is None:
             return None
-        kind = self._kind(incoming)
-        if kind is inspect.Parameter.empty:
+        kind = self._kind(incoming.message["method"])
+        deadline.answers_nothing = kind is type(None)
+        if not deadline.wait.again or kind is inspect.Parameter.empty:
             return None
         ctxt = self.serializer.deserialize_context(incoming.ctxt)
         return self._look(ctxt, deadline.wait.call, incoming.message["method"], kind)
 
-    def _kind(self, incoming: Any) -> Any:
-        """Return the type of the answer of a call; ``Parameter.empty``: it has no method here."""
-        method = incoming.message["method"]
+    def _kind(self, method: str) -> Any:
+        """Return the type of a method's answer; ``Parameter.empty``: there is no such method."""
+        if method not in self._names:
+            return inspect.Parameter.empty
+        if method not in self._kinds:
+            self._kinds[method] = self._find_kind(method)
+        return self._kinds[method]
+
+    def _find_kind(self, method: str) -> Any:
         called = next(
             (getattr(one, method) for one in self.endpoints if hasattr(one, method)), None
         )
         if called is None:
             return inspect.Parameter.empty
         return signatures.answer_of(inspect.unwrap(getattr(called, "__func__", called)))
-
-    def _is_deleted(self, incoming: Any, deadline: Deadline | None, error: Exception) -> bool:
-        """Return whether a repeated call found its resource deleted: by the first one, whose
-        answer was only late. Callers have read that it existed."""
-        if deadline is None or not deadline.wait.again or not isinstance(error, NotFound):
-            return False
-        deletes = str(incoming.message["method"]).startswith(("delete_", "remove_"))
-        return deletes and self._kind(incoming) is type(None)
 
     def _check(self, incoming: Any) -> None:
         """Raise Forbidden for what the sender's kind of service doesn't ask."""
@@ -390,29 +399,43 @@ class _Dispatcher(oslo_messaging.RPCDispatcher):  # type: ignore[misc]
             # Its sender is of a newer release.
             raise Unavailable(f"Release {VERSION} has no method {error.method}.") from None
 
+    def _answer(self, incoming: Any, deadline: Deadline | None) -> Any:
+        """Carry a call out, once: also if a server that was asked before was only slow."""
+        done = self._done(incoming, deadline)
+        if done is None:
+            try:
+                return self._carry_out(incoming)
+            except (Unavailable, *REFUSALS):
+                done = self._done(incoming, deadline)
+                if done is None:
+                    raise
+        return self.serializer.serialize_entity(None, done.answer)
+
     def _dispatch(self, incoming: Any) -> Any:
         deadline: Deadline | None = getattr(incoming, "deadline", None)
         try:
             self._check(incoming)
             with _signs.sent_for(incoming, deadline), deadlines.answering(deadline):
-                done = self._done(incoming, deadline)
-                if done is not None:
-                    return self.serializer.serialize_entity(None, done.answer)
-                return self._carry_out(incoming)
+                return self._answer(incoming, deadline)
         except Unavailable as error:
             if _is_traced(error):
                 raise  # oslo.messaging logs the traceback of the error that caused it
             LOG.warning("%s is not carried out: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
         except REFUSALS as error:
-            if self._is_deleted(incoming, deadline, error):
-                return self.serializer.serialize_entity(None, None)
             LOG.info("%s is refused: %s", incoming.message.get("method"), error.message)
             raise oslo_messaging.ExpectedException from error
 
 
 class _Receiver(RPCServer):  # type: ignore[misc]
     """Notes when a message arrives, and its deadline, before it waits for a thread."""
+
+    #: threads that wait for messages
+    workers = _WORKERS
+
+    def _create_listener(self) -> Any:
+        with rabbit.of_threads(self.workers):
+            return super()._create_listener()
 
     def _on_incoming(self, incoming: Any) -> None:
         for message in incoming:
@@ -456,6 +479,7 @@ class Server:
         receiver = _Receiver(self._bus, self._target, self._dispatcher)
         # futurist's idle threads look once a second whether they are to end; these wait for it.
         receiver._executor_cls = concurrent.futures.ThreadPoolExecutor
+        receiver.workers = self._workers
         return receiver
 
     def start(self) -> None:

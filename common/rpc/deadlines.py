@@ -81,6 +81,8 @@ class Deadline:
         """Whether it is carried out: the rest of it follows in any case."""
         self.made = 0
         """How many UUIDs it has made."""
+        self.answers_nothing = False
+        """Whether its method has no answer."""
         begun = arrived - wait.under_way()
         self._last = begun + _usable(wait.seconds)
         self.until = self._last
@@ -170,6 +172,15 @@ def call() -> str:
     return "" if _current.deadline is None else _current.deadline.wait.call
 
 
+def unanswered() -> Deadline | None:
+    """Return the deadline of this thread's call if it may be repeated, and nothing of it is
+    committed yet."""
+    deadline = _current.deadline
+    if deadline is None or deadline.committed or not deadline.wait.call:
+        return None
+    return None if deadline.wait.patience is None else deadline
+
+
 def new_uuid() -> str:
     """Return a new UUID. Of a call, the same one each time that it is carried out, so that a call
     which is repeated can't make a second one; see ``made_by``."""
@@ -192,6 +203,9 @@ def make_again(before: int) -> None:
 
 
 def made_by(call: str, number: int) -> str:
-    """Return the UUID that a call makes at that turn, from 1 on; it looks like a random one."""
+    """Return the UUID that a call makes at that turn, from 1 on; it looks like a random one.
+
+    0: the ID of its answer, which does not give away the call's.
+    """
     digest = hashlib.sha256(f"{call} {number}".encode()).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4))

@@ -148,6 +148,17 @@ def of(
     )
 
 
+def lasting_queues() -> frozenset[str]:
+    """Return the queues of all services that never expire."""
+    return frozenset(topic for does in ROLES.values() for topic in does.serves)
+
+
+def exchanges(exchange: str = CONTROL_EXCHANGE) -> frozenset[str]:
+    """Return the exchanges of all services, but for that of notifications."""
+    topics = {topic for does in ROLES.values() for topic in (*does.serves, *does.broadcasts)}
+    return frozenset({exchange, rabbit.REPLIES, *(f"{topic}_fanout" for topic in topics)})
+
+
 def _own(topic: str, server: str) -> tuple[str, str]:
     return re.escape(topic), rf"{re.escape(topic)}\.{server}"
 

@@ -5,15 +5,20 @@
 * A reply queue's name begins with the user's, so that nobody else needs to be allowed to read it.
 * A broker's certificate must have the name by which it is connected to, also where the URL names
   several hosts.
+* A listener is delivered as many messages ahead as it has threads, at the most: what waits in a
+  process that is frozen waits until the broker closes its connection.
 * Each message names the user who sent it (``user_id``), which RabbitMQ checks. The context of a
   message that is taken names that user as ``sender``, whatever the message itself says.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import uuid
+from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +29,19 @@ REPLIES = "replies"
 #: the key of a message's context with the sender's user
 SENDER = "sender"
 _MODULE = "oslo_messaging._drivers.impl_rabbit"
+
+#: threads of the listener whose connection is being made
+_threads: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+@contextlib.contextmanager
+def of_threads(count: int) -> Iterator[None]:
+    """Have connections that are made now, to listen, deliver no more ahead than this."""
+    token = _threads.set(count)
+    try:
+        yield
+    finally:
+        _threads.reset(token)
 
 
 def reply_prefix(user: str) -> str:
@@ -78,6 +96,7 @@ def _change(rabbit: Any) -> None:
     transport._setup_transport = _verifying_name(transport._setup_transport)
     connection = rabbit.Connection
     connection._set_current_channel = _naming_sender(connection._set_current_channel)
+    connection._set_qos = _within_threads(connection._set_qos)
     connection.declare_direct_consumer = functools.partialmethod(_declare_replies, rabbit)
     connection.direct_send = functools.partialmethod(_reply, rabbit)
 
@@ -110,6 +129,19 @@ def _naming_sender(original: Any) -> Any:
             )
 
     return set_current_channel
+
+
+def _within_threads(original: Any) -> Any:
+    """Return ``Connection._set_qos``, which then delivers no more ahead than there are threads."""
+
+    def set_qos(self: Any, channel: Any) -> None:
+        count = _threads.get()
+        if count is not None and self.rabbit_qos_prefetch_count > count:
+            # Of the connection: it is used again whenever it is made again.
+            self.rabbit_qos_prefetch_count = count
+        original(self, channel)
+
+    return set_qos
 
 
 def _declare_replies(self: Any, rabbit: Any, topic: str, callback: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from common.messages.reports import Category
 from common.resources.states import OPEN_STATES, OperationState
+from common.story import room
 from common.story.decision import changes_that_would_do
 from common.story.labels import label
 from common.story.text import one_line, parse_time
@@ -111,8 +112,8 @@ def _state(operation: Facts, state: str) -> str:
         return _ENDED[state]
     if operation.get("held"):
         return "is held: nothing is tried again until it is released"
-    if room := _room_line(operation):
-        return room
+    if waits := _room_line(operation):
+        return waits
     if retry := retry_line(operation):
         return f"waits, and is {retry}"
     if state == OperationState.UNWINDING:
@@ -147,8 +148,14 @@ def _remedies(operation: Facts) -> Iterator[str]:
         yield f"To go on: micronova server release-hold {server}"
     if waiting := operation.get("waiting"):
         text = "Nothing needs to be done: it is built as soon as a host has room."
-        other = waiting.get("would_do")
-        yield f"{text} The end of server {one_line(other)} would make room." if other else text
+        near, ways = room.nearest(waiting), room.would_do(waiting)
+        yield " ".join(
+            (
+                text,
+                *([f"The nearest: {near}."] if near else []),
+                *([f"{ways[:1].upper()}{ways[1:]} would make room."] if ways else []),
+            )
+        )
     if operation.get("retry"):
         yield f"To try it at once: {one_line(operation['retry'])}"
     # a reason says what would have worked

@@ -16,7 +16,7 @@ from compute.commands import configdrive
 from compute.commands.filtering import filtered
 from compute.commands.job import Job
 from compute.commands.steps import Step, carry_out, undo_if_ours
-from compute.hypervisor.port import Detail, Machine
+from compute.hypervisor.port import Detail, Lost, Machine
 
 CHECK, IMAGE = "compute_check_host", "compute_ensure_image"
 
@@ -99,8 +99,17 @@ def steps(machine: Machine, command: Build, start: Callable[[], Detail]) -> tupl
 
 
 def _start(job: Job, machine: Machine) -> Detail:
-    """Start the VM, unless the build has gone to another host."""
-    job.require_may_start()
+    """Start the VM, unless the build has gone to another host.
+
+    Where the record has lost the build, the VM's description says that only the start is missing,
+    and the VM is started when it is adopted. It isn't started now, as the record that is lost may
+    have let another host build the server as well.
+    """
+    try:
+        job.require_may_start()
+    except Lost:
+        machine.leave_unstarted()
+        raise
     return machine.start()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import enum
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +15,22 @@ from common.context import RequestContext
 from common.messages.commands import Command
 from common.messages.reports import Category, Report, Working
 from compute.commands.journal import Journal, Send
-from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError
+from compute.hypervisor.port import Abandoned, Cancelled, HypervisorError, Lost
 
 #: an unwinding gets at least this long, even after the deadline
 UNWIND_SECONDS = 180
 #: pause until a conductor is asked again that did not answer
 ASK_AGAIN_SECONDS = 0.5
+
+
+class MayStart(enum.Enum):
+    """Whether a VM may be started."""
+
+    YES = enum.auto()
+    NO = enum.auto()
+    """Another worker has the operation, or it has ended."""
+    LOST = enum.auto()
+    """The ledger has no such operation, since its last commits were lost."""
 
 
 class Ledger(Protocol):
@@ -34,7 +45,7 @@ class Ledger(Protocol):
     def may_undo(self, worker: str, working: Working) -> bool:
         """Return whether it still holds the attempt as the worker's; False if nobody answers."""
 
-    def may_start(self, worker: str, working: Working) -> bool | None:
+    def may_start(self, worker: str, working: Working) -> MayStart | None:
         """Return the same, once it is written that the VM may run; None if nobody answers."""
 
 
@@ -136,7 +147,8 @@ class Job:
             raise Abandoned
 
     def require_may_start(self) -> None:
-        """Raise Abandoned unless the ledger has written that the server's VM may run from now on.
+        """Raise Abandoned unless the ledger has written that the server's VM may run from now on;
+        Lost, if it has lost the operation.
 
         A build whose agent was silent continues at another host, unless this is written. Where no
         conductor answers it is asked again until the deadline.
@@ -145,8 +157,8 @@ class Job:
         while (may := self._ledger.may_start(worker, working)) is None:
             self.check()
             self.pause(ASK_AGAIN_SECONDS)
-        if not may:
-            raise Abandoned
+        if may is not MayStart.YES:
+            raise Lost if may is MayStart.LOST else Abandoned
 
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
         """Report facts of the step that runs."""

@@ -19,6 +19,9 @@ def mark(job: Job, owner_mark: OwnerMark, command: Mark) -> Marked:
     else:
         step = Step("compute_unmark_vm", owner_mark.unmark)
     failure = carry_out(job, (step,))
+    if failure is None and command.start:
+        # A VM that can't be started is adopted nevertheless, as it is.
+        carry_out(job, (Step("compute_start_vm", owner_mark.start),))
     power, gone = PowerState.NOSTATE, False
     try:
         gone = not owner_mark.marked()

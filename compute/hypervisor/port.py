@@ -90,6 +90,10 @@ class Abandoned(Exception):
     """The process ends: stop without unwinding; a repeated command continues."""
 
 
+class Lost(Abandoned):
+    """The record has lost the operation: what it made is adopted, if it is a server's."""
+
+
 class Work(Protocol):
     """What a driver needs of the operation that it works for."""
 
@@ -181,6 +185,9 @@ class Machine(Protocol):
 
     def start(self) -> Detail:
         """Start the VM and see it running."""
+
+    def leave_unstarted(self) -> Detail:
+        """Note at the VM that its build is finished but for the start."""
 
     def stop(self, graceful_seconds: int) -> Detail:
         """Stop the VM; with seconds over 0 ask the guest first and wait that long."""
@@ -357,6 +364,9 @@ class OwnerMark(Protocol):
     def mark(self, smbios_uuid: str | None) -> Detail:
         """Mark the VM as the server's. Raises HypervisorError if it is not the VM that was looked
         at before, has an owner, or is a template or locked."""
+
+    def start(self) -> Detail:
+        """Start the VM that its build left unstarted, and see it running."""
 
     def mark_again(self) -> Detail:
         """Restore the mark of a server's VM after somebody edited it. Raises HypervisorError if

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import importlib.util
-import ssl
 import threading
 
 from oslo_config import cfg
@@ -13,7 +12,7 @@ from common.errors import Conflict, Unavailable
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType
 from common.messages.questions import OpenConsole
-from common.streams import LIBRARY_LOG, Stream, WebSocketStream, relay
+from common.streams import LIBRARY_LOG, Stream, WebSocketStream, relay, tls
 from compute.hypervisor.port import Hypervisor, HypervisorError
 from compute.observed.console_logs import ConsoleLogs, Kept
 
@@ -107,7 +106,7 @@ class Consoles:
             return WebSocketStream(
                 connect(
                     order.relay_url,
-                    ssl=ssl.create_default_context(cafile=self._ca_file) if secure else None,
+                    ssl=tls(self._ca_file) if secure else None,
                     additional_headers={"Authorization": f"Bearer {order.grant}"},
                     compression=None,
                     legacy=True,

@@ -1,8 +1,10 @@
 """What hypervisors measured, read once a minute at most, however many users ask.
 
 All APIs and conductors ask the worker that carries the host, so the limit is kept here: one call
-for a server, a node or a storage in a minute. A longer period changes slowly and is read less
-often; the first look at another period is a call of its own.
+for a server, a node or a storage in a minute, over all periods. The first look at another period
+isn't kept waiting: it is a call at once, and later ones wait a minute longer for it. So in any
+span there are as many calls as minutes, and one more of each period at the most. A longer period
+changes slowly and is read less often.
 """
 
 from __future__ import annotations
@@ -58,7 +60,8 @@ class _Known:
 
     reading: threading.Lock = field(default_factory=threading.Lock)
     answers: dict[_Key, _Answer] = field(default_factory=dict)
-    asked_at: float = float("-inf")
+    paced_until: float = float("-inf")
+    """A minute for each call: before that none is due."""
 
     def fit(self, wanted: Measure, now: float) -> _Answer | None:
         """Return the answer that will do; None: the hypervisor is to be asked."""
@@ -68,10 +71,9 @@ class _Known:
         age, lasts = now - known.at, _lasts(wanted.period)
         if isinstance(known.outcome, Measured) and age < lasts:
             return known
-        # Not refreshed in a minute with another call, but for at most as long again: periods
+        # Not refreshed in the minutes of other calls, but for at most as long again: periods
         # that are looked at all the time don't keep others from being refreshed.
-        paced = now - self.asked_at < PACE_SECONDS and age < 2 * lasts
-        return known if paced else None
+        return known if now < self.paced_until and age < 2 * lasts else None
 
 
 class Measurements:
@@ -98,12 +100,15 @@ class Measurements:
         return answer.result()
 
     def _ask(self, hypervisor: Hypervisor, wanted: Measure, known: _Known) -> _Answer:
-        known.asked_at = self._now()
+        now = self._now()
+        known.paced_until = max(known.paced_until, now) + PACE_SECONDS
         outcome: Measured | HypervisorError
         try:
             outcome = hypervisor.measure(wanted)
         except HypervisorError as error:
             outcome = error
+            # What is well again is seen within a minute, however many periods failed.
+            known.paced_until = now + PACE_SECONDS
         # Those of the VMID's former owner go.
         same = {key: one for key, one in known.answers.items() if key[1] == wanted.since}
         answer = _Answer(outcome, self._now())

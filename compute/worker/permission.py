@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from common.messages.reports import Working
 from common.rpc import events
 from common.rpc.events import ConductorEvents
 from common.rpc.gathering import Combining
+from compute.commands.job import MayStart
 from compute.worker.tenure import Tenure
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Permission:
         # What is asked of a conductor that stands still may be asked of another one.
         self._conductor = events.to_conductor(transport, repeats=True)
         self._tenure = tenure
-        self._starts = Combining[tuple[str, Working], bool](self._ask_together, MOST_TOGETHER)
+        self._starts = Combining[tuple[str, Working], MayStart](self._ask_together, MOST_TOGETHER)
 
     def accepts(self, worker: str) -> bool:
         """Return whether a command to this address is this worker's to carry out."""
@@ -56,7 +58,7 @@ class Permission:
             )
             return False
 
-    def may_start(self, worker: str, working: Working) -> bool | None:
+    def may_start(self, worker: str, working: Working) -> MayStart | None:
         """Return whether a conductor has written that the VM may run; None if none answers.
 
         What several jobs ask at once is one call.
@@ -70,9 +72,11 @@ class Permission:
             )
             return None
 
-    def _ask_together(self, asked: Sequence[tuple[str, Working]]) -> list[bool]:
+    def _ask_together(self, asked: Sequence[tuple[str, Working]]) -> list[MayStart]:
         [worker, *_], working = zip(*asked, strict=True)
         may = self._conductor.call(
             internal(), ConductorEvents.may_start, worker=worker, working=list(working)
         )
-        return [one in may for one in working]
+        answers = {one: MayStart.LOST if one.lost else MayStart.YES for one in may}
+        known = {dataclasses.replace(one, lost=False): said for one, said in answers.items()}
+        return [known.get(one, MayStart.NO) for one in working]

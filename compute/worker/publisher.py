@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
+from common import host_traits
 from common.errors import Conflict, GenerationConflict, MicronovaError
 from common.log import logger
 from common.messages.facts import HostFacts
@@ -266,4 +267,4 @@ class Publisher:
 
 
 def _offer(facts: HostFacts) -> Offer:
-    return Offer(facts.host, inventory.inventories(facts), inventory.traits(facts))
+    return Offer(facts.host, inventory.inventories(facts), host_traits.traits(facts))

@@ -11,7 +11,7 @@ from common import ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from common.log import logger
-from common.resources.groups import GroupAction
+from common.resources.groups import GroupAction, Repair
 from common.resources.states import OperationState
 from common.rpc import deadlines
 from conductor.cloud import Cloud
@@ -20,8 +20,9 @@ from conductor.engine.runner import Runner
 from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, NewReceiver, Resize
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
-from conductor.servers.groups import begin_group
+from conductor.servers.groups import begin_group, seen
 from conductor.servers.groups.begin_group import AlreadyBegun
+from conductor.servers.groups.repairs import Repairs
 from conductor.store.groups import catalog
 from conductor.store.groups import groups as store
 from conductor.store.records import Operation
@@ -53,6 +54,7 @@ class GroupEndpoint:
         self._cloud, self._runner = cloud, runner
         self._accept = Accept(cloud)
         self._creates = CreateAcceptance(cloud)
+        self._repairs = Repairs(cloud)
 
     def _do(self, work: Callable[[Transaction], T]) -> T:
         return self._cloud.store.run(work)
@@ -99,11 +101,13 @@ class GroupEndpoint:
     def resize_group(self, ctxt: RequestContext, group_id: str, resize: Resize) -> int:
         return self._begin(lambda c: begin_group.resize(self._cloud, c, ctxt, group_id, resize))
 
-    def tend_group(self, ctxt: RequestContext, group_id: str, action: str) -> int:
+    def tend_group(
+        self, ctxt: RequestContext, group_id: str, action: str, repair: str = ""
+    ) -> int:
         if action not in (GroupAction.CHECK, GroupAction.RECOVER):
             raise Invalid(f"{action} does not look at members.")
-        kind = GroupAction(action)
-        return self._begin(lambda c: begin_group.tend(self._cloud, c, ctxt, group_id, kind))
+        kind, way = GroupAction(action), Repair(repair) if repair else None
+        return self._begin(lambda c: begin_group.tend(self._cloud, c, ctxt, group_id, kind, way))
 
     def steer_group(self, ctxt: RequestContext, group_id: str, verb: str) -> int:
         if verb not in ("pause", "resume", "roll_back"):
@@ -185,6 +189,30 @@ class GroupEndpoint:
 
     def recover_member(self, ctxt: RequestContext, member_id: str) -> int:
         return self._begin(lambda c: begin_group.recover_member(self._cloud, c, ctxt, member_id))
+
+    def repair_member(
+        self,
+        ctxt: RequestContext,
+        member_id: str,
+        repair: str,
+        *,
+        soft: bool = False,
+        check: bool = False,
+    ) -> int:
+        way = Repair(repair)
+        if way == Repair.RECREATE:
+            recover = begin_group.recover_member
+            return self._begin(lambda c: recover(self._cloud, c, ctxt, member_id, check=check))
+        with self._cloud.store.read() as connection:
+            member = store.member(connection, member_id, scope(ctxt))
+        if check and seen.is_left_alone(member):
+            group_id = member.group_id
+            return 0 if group_id is None else self.tend_group(ctxt, group_id, GroupAction.CHECK)
+        operation = self._repairs.asked(ctxt, member, way, soft=soft)
+        if operation is None:
+            return 0
+        self._runner.submit(operation)
+        return operation.id
 
     # --- policies
 

@@ -10,6 +10,7 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.images import remove_image, store_image
 from conductor.rpc.images import ImageData, ImageEdit, MetadefItem, MetadefNamespace, NewImage
+from conductor.store import call_answers
 from conductor.store.images import image_members, imports, metadefs, user_images
 from conductor.store.images.server_images import QUEUED
 from conductor.store.quotas import image_quotas
@@ -26,7 +27,10 @@ class ImageEndpoint:
         def work(connection: Transaction) -> str:
             one_more = {"image_count_total": 1}
             image_quotas.take(connection, image.project_id, self._cloud.conf, one_more)
-            return user_images.create(connection, image)
+            made = user_images.create(connection, image)
+            if image.id is not None:
+                call_answers.note(connection, made)
+            return made
 
         return self._cloud.store.run(work)
 
@@ -69,7 +73,9 @@ class ImageEndpoint:
             row = user_images.locked(connection, image_id, scope(ctxt))
             one_more = {"image_count_uploading": 1}
             image_quotas.take(connection, row.project_id, self._cloud.conf, one_more)
-            return imports.begin_download(connection, ctxt, row, uri)
+            task_id = imports.begin_download(connection, ctxt, row, uri)
+            call_answers.note(connection, task_id)
+            return task_id
 
         return self._cloud.store.run(work)
 

@@ -113,6 +113,7 @@ class WhatIfEndpoint:
             networks=tuple(one.bridge for one in interfaces),
             vlans=build_command.vlans((one.bridge, one.vlan) for one in interfaces),
             force_host=asked.force_host,
+            cluster=hints.cluster(asked.scheduler_hints),
             hints=asked.scheduler_hints,
             server_hosts=server_hosts,
             group=group,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from common import clock
 from common.log import logger
 from conductor.cloud import Cloud
+from conductor.store import call_answers
 from conductor.store.hosts import registry
 from conductor.store.ledger import history, refusals
 
@@ -20,7 +21,7 @@ _DAY_SECONDS = 86_400
 class History:
     """The periodic task; several conductors at once do no harm.
 
-    It also deletes the rows of processes that others have replaced.
+    It also deletes the rows of processes that others have replaced, and the answers of calls.
     """
 
     def __init__(self, cloud: Cloud) -> None:
@@ -32,6 +33,7 @@ class History:
         replaced = self._store.run(registry.delete_replaced)
         if replaced:
             LOG.info("Replaced, and not listed any more: %s.", ", ".join(replaced))
+        self._store.run(call_answers.delete_old)
         days, newest = self._options.history_days, self._options.history_operations
         before = clock.after(-days * _DAY_SECONDS) if days else None
         total = 0

@@ -18,6 +18,7 @@ from common.resources import image_files
 from conductor.cloud import Cloud
 from conductor.images import cache_image, image_source
 from conductor.store.hosts import aggregates, registry
+from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -45,16 +46,21 @@ class Precache:
         """
         with self._cloud.store.read() as connection:
             wanted = list(self._missing(connection, number, image_ids))
-        for one in wanted:
-            begun = self._cloud.store.run(
-                lambda c, one=one: cache_image.begin(c, self._cloud, ctxt, one.facts, one.image)  # type: ignore[misc]
-            )
+        if not wanted:
+            return
+
+        def work(connection: Transaction) -> list[Operation | None]:
+            return [
+                cache_image.begin(connection, self._cloud, ctxt, one.facts, one.image)
+                for one in wanted
+            ]
+
+        for one, begun in zip(wanted, self._cloud.store.run(work), strict=True):
             if begun is None:
                 LOG.warning("Image %s is not cached: its template is being removed.", one.image.id)
             else:
                 LOG.info("Image %s is being cached on %s.", one.image.id, one.facts.host)
-        if wanted:
-            self._cloud.wake()
+        self._cloud.wake()
 
     def _missing(
         self, connection: Transaction, number: int, image_ids: Sequence[str]

@@ -110,8 +110,11 @@ class GroupRpc(Protocol):
     def resize_group(self, ctxt: RequestContext, group_id: str, resize: Resize) -> int:
         """Change the size of a group, or its limits. Raises Invalid, Conflict."""
 
-    def tend_group(self, ctxt: RequestContext, group_id: str, action: str) -> int:
-        """Look at all members (``group-check``), or repair them (``group-recover``).
+    def tend_group(
+        self, ctxt: RequestContext, group_id: str, action: str, repair: str = ""
+    ) -> int:
+        """Look at all members (``group-check``), or repair them (``group-recover``): in this way
+        (``common.resources.groups.Repair``), or as the health policy says.
 
         A repair has creations go on that failures had stopped. Raises Conflict.
         """
@@ -150,6 +153,21 @@ class GroupRpc(Protocol):
 
     def recover_member(self, ctxt: RequestContext, member_id: str) -> int:
         """Have a member's server replaced. Raises Conflict where it is in no group."""
+
+    def repair_member(
+        self,
+        ctxt: RequestContext,
+        member_id: str,
+        repair: str,
+        *,
+        soft: bool = False,
+        check: bool = False,
+    ) -> int:
+        """Have a member's server repaired in this way (``common.resources.groups.Repair``).
+
+        ``soft``: of a reboot; ``check``: a server that is well is left alone. Return 0 if
+        nothing was begun. Raises Conflict, as the action on the server does; Unimplemented.
+        """
 
     def create_policy(self, ctxt: RequestContext, name: str, spec: Mapping[str, Any]) -> str:
         """Return the ID of a new policy, whose spec was checked."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from common import clock
 from common.errors import Unavailable
+from common.more_hosts import More
 from conductor.store.transactions import Store
 from db.reads import metrics, monitoring
+from db.reads.ledger import waiting
 from db.reads.metrics import Metrics
-from db.reads.monitoring import Cluster, Clusters, Operations, Waiting
+from db.reads.monitoring import Cluster, Clusters, Operations, Scope, Waiting
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Record:
     clusters: Mapping[str, Cluster]
     waiting: Mapping[str, Waiting]
     """By zone."""
+    scopes: Mapping[Scope, int]
+    """Those that wait for room."""
+    more_hosts: Sequence[More]
+    """What more hosts of each kind would do for them; empty: nobody waits."""
 
 
 class Reader:
@@ -36,19 +42,27 @@ class Reader:
         self._clusters = Clusters()
 
     def read(self) -> Record:
-        """Read it, in 13 statements; services that are silent for so long are down.
+        """Read it, in 14 statements, and 16 while somebody waits for room.
 
-        Raises Unavailable when the database doesn't answer.
+        Services that are silent for so long are down. Raises Unavailable when the database doesn't
+        answer.
         """
         up_since = clock.after(-self._down_seconds)
         try:
             with self._store.read() as connection:
+                scopes = monitoring.waiting_scopes(connection)
                 return Record(
                     clock.utcnow(),
                     metrics.read(connection, up_since),
                     monitoring.operations(connection),
                     self._clusters.read(connection, up_since),
                     monitoring.waiting(connection),
+                    scopes,
+                    self._more_hosts(connection) if scopes else (),
                 )
         except sa.exc.DBAPIError as error:
             raise Unavailable(f"The database doesn't answer: {error.orig}") from error
+
+    @staticmethod
+    def _more_hosts(connection: sa.Connection) -> Sequence[More]:
+        return waiting.more_hosts_for(connection, waiting.wanted(connection))

@@ -15,7 +15,7 @@ from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
 from common.rpc import UNKNOWN, deadlines
-from conductor.store import change_events, cloud_identity
+from conductor.store import call_answers, change_events, cloud_identity
 from conductor.store.change_events import Recorder
 
 LOG = logger(__name__)
@@ -181,6 +181,7 @@ class Store:
             for old in (_AFTER, _BEFORE, _DUE):  # of a transaction that was rolled back
                 connection.info.pop(old, None)
             change_events.watch(connection, bool(recorders))
+            call_answers.forget(connection)
             timeline = connection.info.get(primary.TIMELINE)
             if timeline is not None and timeline != self._timeline:
                 self.follow(connection, timeline)
@@ -190,6 +191,7 @@ class Store:
                 last()
             for recorder in recorders:
                 _write(recorder, connection)
+            call_answers.write(connection)
             # As late as possible: after a long wait, undo it if its caller has given up.
             deadlines.check()
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -114,14 +115,14 @@ class Reports:
         def work(connection: Transaction) -> frozenset[str]:
             if not agent_leases.is_current(connection, heartbeat.worker):
                 return frozenset()
-            before = registry.reached(connection, [one.host for one in heartbeat.facts])
+            before = registry.health(connection, [one.host for one in heartbeat.facts])
+            back = registry.silent_of(connection, heartbeat.hosts, self._cloud.patience())
             unknown = registry.take(connection, heartbeat, self._is_project_s)
-            turned = {
-                one.host
-                for one in heartbeat.facts
-                if before.get(one.host, one.online) != one.online
-            }
-            group_news.note_hosts(connection, turned)
+            known = [(one, before[one.host]) for one in heartbeat.facts if one.host in before]
+            turned = {now.host for now, was in known if now.online != was.reached}
+            group_news.note_hosts(connection, turned | back | unknown)
+            if any(now.healthy and not was.healthy for now, was in known):
+                after_commit(connection, self._cloud.news.changed)
             if heartbeat.published:
                 # Nobody needs to ask for these; but their providers may go just now.
                 reported = unknown & {facts.host for facts in heartbeat.facts}
@@ -161,17 +162,26 @@ class Reports:
         """Return the attempts that the worker still holds: it may start their VMs.
 
         None of them is left for another host any more, so a server never has two VMs that run.
+        Those of operations that are lost are returned as such: who adopts their VMs starts them.
         """
         owner, seconds = leases.of_worker(worker), self._cloud.lease_seconds
         held = self._cloud.store.run(lambda c: leases.may_run(c, working, owner, seconds))
-        for one in working:
-            if one not in held:
-                LOG.warning(
-                    "Worker %s may not start the VM of attempt %d of operation %d: it no longer "
-                    "holds the lease.",
-                    *(worker, one.attempt, one.operation_id),
-                )
-        return held
+        refused = [one for one in working if one not in held]
+        lost = self._lost(refused)
+        for one in refused:
+            why = "the ledger has lost it" if one.operation_id in lost else "it lost the lease"
+            LOG.warning(
+                "Worker %s may not start the VM of attempt %d of operation %d: %s.",
+                *(worker, one.attempt, one.operation_id, why),
+            )
+        gone = (dataclasses.replace(one, lost=True) for one in refused if one.operation_id in lost)
+        return [*held, *gone]
+
+    def _lost(self, refused: Sequence[Working]) -> frozenset[int]:
+        if not refused:
+            return frozenset()
+        with self._cloud.store.read() as connection:
+            return ledger.lost(connection, {one.operation_id for one in refused})
 
     def ask_again(self) -> None:
         """Ask workers about named hosts that the record still lacks: a question may get lost."""

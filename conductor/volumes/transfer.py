@@ -16,7 +16,8 @@ from common.resources.volumes import SnapshotStatus, VolumeAction, VolumeStatus
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope
-from conductor.rpc.volumes.transfers import NewVolumeTransfer, OfferedVolume
+from conductor.rpc.volumes.transfers import NewVolumeTransfer, OfferedVolume, new_key
+from conductor.store import call_answers
 from conductor.store.ledger import operations as ledger
 from conductor.store.quotas import volume_quotas
 from conductor.store.transactions import Transaction
@@ -38,12 +39,13 @@ def offer(
     if not new.no_snapshots:
         _given(connection, row)
     snapshots.require_alone(connection, row)
-    auth_key = transfers.new_key()
-    transfer_id = transfers.insert(connection, row, new, auth_key)
+    drawn = "" if new.auth_key else new_key()
+    transfer_id = transfers.insert(connection, row, new, new.auth_key or drawn)
     volumes.change(connection, row.id, status=VolumeStatus.AWAITING_TRANSFER)
     _write_down(connection, cloud, ctxt, VolumeAction.OFFER, row.id, row.project_id)
     LOG.info("Volume %s is offered by transfer %s.", row.id, transfer_id)
-    return OfferedVolume(transfer_id, auth_key)
+    call_answers.note(connection, OfferedVolume(transfer_id, ""))
+    return OfferedVolume(transfer_id, drawn)
 
 
 def accept(

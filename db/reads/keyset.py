@@ -32,7 +32,7 @@ class Page:
     """The requested part of a list; `backwards` is the page before the marker."""
 
     limit: int | None = None
-    marker: str | None = None
+    marker: str | int | None = None
     backwards: bool = False
 
 
@@ -48,7 +48,7 @@ def read(
     statement: sa.Select[Any],
     order: Sequence[Sort],
     page: Page,
-    key: sa.ColumnElement[str],
+    key: sa.ColumnElement[Any],
     *,
     visible: Sequence[sa.ColumnElement[bool]],
 ) -> Sequence[sa.Row[Any]]:

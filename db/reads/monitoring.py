@@ -1,7 +1,8 @@
-"""What conductors show Prometheus of the record, besides `db.reads.metrics`; five statements."""
+"""What conductors show Prometheus of the record, besides `db.reads.metrics`; six statements."""
 
 from __future__ import annotations
 
+import collections
 import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock
+from common.guest.requirements import requirements
 from common.resources.states import OPEN_STATES
 from db import schema
 from db.reads.ledger.operations import state_now
@@ -76,6 +78,34 @@ def waiting(connection: sa.Connection) -> dict[str, Waiting]:
         name: Waiting(count, dict(zip(RESOURCES, map(float, needs), strict=True)), since)
         for name, count, since, *needs in connection.execute(query)
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What servers that wait have in common."""
+
+    zone: str
+    flavor: str
+    traits: str
+    """Those that their hosts must have, and with an exclamation mark those that they must not."""
+
+
+def waiting_scopes(connection: sa.Connection) -> dict[Scope, int]:
+    """Count the servers that wait for room, by scope, in one statement."""
+    rows = schema.waiting_builds.c
+    query = (
+        sa.select(sa.func.coalesce(rows.zone, ""), _S.flavor, _S.image_properties)
+        .join(
+            schema.servers, (_S.uuid == rows.server_uuid) & (_S.operation_id == rows.operation_id)
+        )
+        .where(_S.deleted_at.is_(None), _S.host.is_(None))
+    )
+    found: collections.Counter[Scope] = collections.Counter()
+    for zone, flavor, properties in connection.execute(query):
+        asked = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
+        traits = [*sorted(asked.required), *(f"!{one}" for one in sorted(asked.forbidden))]
+        found[Scope(zone, str(flavor.get("name") or ""), ",".join(traits))] += 1
+    return dict(found)
 
 
 def operations(connection: sa.Connection) -> Operations:

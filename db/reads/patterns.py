@@ -57,6 +57,13 @@ def holds(
     return _HOLDS[connection.dialect.name](column, text)
 
 
+def holds_beginning(
+    connection: sa.Connection, column: sa.ColumnElement[Any], text: str
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a text of the JSON list begins with the text, in any case."""
+    return _BEGINS[connection.dialect.name](column, text)
+
+
 def _sqlite(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
     items = sa.func.json_each(column).table_valued("value")
     return sa.exists(sa.select(1).select_from(items).where(items.c.value == text))
@@ -70,9 +77,36 @@ def _mysql(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
     return sa.func.json_contains(column, orjson.dumps(text).decode()) == 1
 
 
+def _begins_sqlite(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
+    items = sa.func.json_each(column).table_valued("value")
+    return _any_begins(items, text)
+
+
+def _begins_postgresql(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
+    listed = sa.type_coerce(column, postgresql.JSONB)
+    return _any_begins(sa.func.jsonb_array_elements_text(listed).table_valued("value"), text)
+
+
+def _any_begins(items: sa.TableValuedAlias, text: str) -> sa.ColumnElement[bool]:
+    value = sa.type_coerce(items.c.value, sa.String)
+    found = value.istartswith(text, autoescape=True)
+    return sa.exists(sa.select(1).select_from(items).where(found))
+
+
+def _begins_mysql(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
+    pattern = re.sub(r"([\\%_])", r"\\\1", text.lower()) + "%"
+    return sa.func.json_search(sa.func.lower(column), "one", pattern).is_not(None)
+
+
 _HOLDS: Mapping[str, Callable[[sa.ColumnElement[Any], str], sa.ColumnElement[bool]]] = {
     "sqlite": _sqlite,
     "postgresql": _postgresql,
     "mysql": _mysql,
     "mariadb": _mysql,
+}
+_BEGINS: Mapping[str, Callable[[sa.ColumnElement[Any], str], sa.ColumnElement[bool]]] = {
+    "sqlite": _begins_sqlite,
+    "postgresql": _begins_postgresql,
+    "mysql": _begins_mysql,
+    "mariadb": _begins_mysql,
 }

@@ -19,7 +19,7 @@ from identity.passwords import load_passwords
 from launcher.embedded.region import Region
 from launcher.embedded.settings import Settings
 
-KEYSTONE_SECONDS = 60
+KEYSTONE_SECONDS = 240
 
 
 class Identity(Protocol):

@@ -116,13 +116,16 @@ class _Pieces:
         self._pieces, self._held = pieces, b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, `size` at the most; none at the end."""
-        held = self._held or next(self._pieces, b"")
-        if size < 0:
-            self._held = b""
-            return held + b"".join(self._pieces)
-        self._held = held[size:]
-        return held[:size]
+        """Return the next `size` bytes, less at the end only, as Falcon counts them; -1: all."""
+        found = [self._held]
+        length = len(self._held)
+        while not 0 <= size <= length and (piece := next(self._pieces, b"")):
+            found.append(piece)
+            length += len(piece)
+        held = b"".join(found)
+        end = length if size < 0 else size
+        self._held = held[end:]
+        return held[:end]
 
 
 def _input(request: requests.PreparedRequest) -> tuple[IO[bytes], int]:

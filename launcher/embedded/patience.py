@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from common.errors import Unavailable
 
-SECONDS = 90
+SECONDS = 240
 _PAUSE_SECONDS = 0.1
 _DETAIL_SECONDS = 5
 #: pause after a poll, in multiples of its duration: polling slows down the polled processes

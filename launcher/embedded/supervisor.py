@@ -32,9 +32,9 @@ from launcher.embedded.progress import Progress
 from launcher.embedded.settings import Sections, Settings, sections, write_configuration
 from launcher.embedded.signals import numbers, received_signals
 
-SIMULATOR_SECONDS = 60
-PREPARATION_SECONDS = 120
-CLOUD_SECONDS = 240
+SIMULATOR_SECONDS = 240
+PREPARATION_SECONDS = 600
+CLOUD_SECONDS = 600
 """Longer than the cloud itself waits for a part that doesn't move."""
 
 METRICS_HOST = "127.0.0.1"

@@ -9,13 +9,17 @@ from identity.clouds import service_credentials
 from identity.layout import SEPARATE
 from launcher.embedded.settings import FLAVORS, render
 from launcher.quickstart import bus, certificates, databases
-from launcher.quickstart.machine import SHARED_MODE, Machine, Ports
+from launcher.quickstart.machine import ROOT_MODE, SHARED_MODE, Machine, Ports
 from launcher.quickstart.memory import Memory
 
 Sections = Mapping[str, Mapping[str, str]]
 
 CLUSTERS = "compute.conf"
 """Written by ``micronova proxmox prepare``, or by hand."""
+AUDIT_LOG = "log/audit.log"
+"""In the folder of what services write: who asked the APIs for what."""
+OWNERS = "owners.conf"
+"""The logins of those who change tables: no service's, and root's alone."""
 
 _HEAD = "# Written by `micronova quickstart`; the next run replaces changes."
 
@@ -24,7 +28,7 @@ NAMES = (
     *("micronova.conf", "conductor.conf", "scheduler.conf", "agents.conf", "api.conf"),
     *("placement.conf", "console.conf"),
     *("dashboard.conf", "identity.conf", "public.env", "placement.env", "dashboard.env"),
-    *("scheduler.env", "compute.env"),
+    *("scheduler.env", "compute.env", OWNERS),
 )
 """The files that are written."""
 
@@ -41,6 +45,8 @@ def texts(memory: Memory) -> dict[str, str]:
         "serial_url": f"wss://{console}/",
         "relay_url": f"wss://{console}/relay",
     }
+    # What changes something, and what is refused.
+    audit = {"file": str(state / AUDIT_LOG), "ignore_req_list": "GET,HEAD"}
     # Another cloud of this machine has the usual ports already.
     metrics: Sections = {} if ports == Ports() else {"metrics": {"port": "0"}}
     files: dict[str, Sections] = {
@@ -57,7 +63,7 @@ def texts(memory: Memory) -> dict[str, str]:
         "conductor.conf": {
             **_bus(memory, senders.CONDUCTOR),
             "placement": logins["micronova-conductor"],
-            "database": {"connection": databases.url(memory, "micronova", "micronova")},
+            "database": {"connection": databases.url(memory, databases.WRITER, "micronova")},
             "seed": {"flavors": ",".join(FLAVORS)},
         },
         "scheduler.conf": {
@@ -84,10 +90,18 @@ def texts(memory: Memory) -> dict[str, str]:
                 "fetch_url": f"{machine.url(ports.public)}/image",
                 "spool_dir": str(state / "spool"),
             },
+            "audit_log": audit,
         },
         "placement.conf": {
             "keystone_authtoken": logins["micronova-placement"],
-            "placement_database": {"connection": databases.url(memory, "placement", "placement")},
+            "placement_database": {
+                "connection": databases.url(memory, databases.PLACEMENT, "placement")
+            },
+            "audit_log": audit,
+        },
+        OWNERS: {
+            section: {"connection": databases.url(memory, databases.DATABASES[name], name)}
+            for section, name in (("database", "micronova"), ("placement_database", "placement"))
         },
         "console.conf": {
             **_bus(memory, senders.CONSOLE),
@@ -149,7 +163,7 @@ def write(memory: Memory) -> list[str]:
     changed = []
     for name, text in texts(memory).items():
         memory.add(f"file {name}")
-        if memory.machine.write(name, text, SHARED_MODE):
+        if memory.machine.write(name, text, ROOT_MODE if name == OWNERS else SHARED_MODE):
             changed.append(name)
     return changed
 

@@ -11,11 +11,16 @@ from common.errors import ConfigurationError
 from launcher.quickstart.machine import Machine, program
 from launcher.quickstart.memory import Memory
 
-ROLES = ("micronova", "micronova_api", "placement")
-"""The owner of the cloud's database, who may only read it, and the owner of placement's."""
+READER, WRITER, PLACEMENT = "micronova_api", "micronova_conductor", "micronova_placement"
+GRANTS: Mapping[str, str] = {
+    "reader-role": READER,
+    "writer-role": WRITER,
+    "placement-role": PLACEMENT,
+}
+"""{option of ``launcher.databases.ROLES``: the role of a service}"""
 DATABASES: Mapping[str, str] = {"micronova": "micronova", "placement": "placement"}
-"""{database: its owner}"""
-READER = "micronova_api"
+"""{database: its owner}, by whom tables are changed"""
+ROLES = (*DATABASES.values(), *GRANTS.values())
 
 _ROLE, _DATABASE = "role", "database"
 

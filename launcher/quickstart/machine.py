@@ -97,6 +97,7 @@ class Machine:
             (self.state / "identity", self.uid, 0o700),
             (self.state / "dashboard", self.uid, 0o700),
             (self.state / "spool", self.uid, 0o750),
+            (self.state / "log", self.uid, 0o750),
         ):
             path.mkdir(parents=True, exist_ok=True)
             os.chown(path, owner, self.gid)

@@ -22,7 +22,8 @@ class Memory:
     passwords: dict[str, str] = field(default_factory=dict)
     """Of PostgreSQL's roles and RabbitMQ's user, by purpose."""
     made: list[str] = field(default_factory=list)
-    """``role NAME``, ``database NAME``, ``bus-user NAME``, ``file NAME``, ``unit NAME``."""
+    """``role NAME``, ``database NAME``, ``bus-user NAME``, ``file NAME``, ``unit NAME``; and what
+    others had before: ``bus-others queue NAME``, ``bus-others exchange NAME``."""
 
     @classmethod
     def read(cls, machine: Machine) -> Memory:

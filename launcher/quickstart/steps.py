@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import requests
@@ -16,7 +16,7 @@ from common.findings import Finding
 from launcher import configuration as options
 from launcher import databases as schemas
 from launcher import doctor, files
-from launcher.quickstart import bus, certificates, configuration, databases, processes
+from launcher.quickstart import bus, certificates, configuration, databases, polling, processes
 from launcher.quickstart.machine import SHARED_MODE, Machine
 from launcher.quickstart.memory import Memory
 
@@ -78,10 +78,12 @@ def make(memory: Memory, manager: str, say: Say) -> list[str]:
         text = dict(files.texts())[Path(_GUNICORN)]
         machine.write(_GUNICORN, text, SHARED_MODE | 0o004)
     say("tables")
-    conf = options.load(configuration.of_the_doctor(machine))
+    owners = str(machine.folder / configuration.OWNERS)
+    conf = options.load([*configuration.of_the_doctor(machine), owners])
     # Services of a release before may run: docs/upgrade.md says how the rest follows.
     schemas.upgrade(conf, phases=(Phase.EXPAND,))
-    schemas.grant(conf, "reader-role", databases.READER)
+    for option, role in databases.GRANTS.items():
+        schemas.grant(conf, option, role)
     say(f"services, by {manager}" if manager != "none" else "commands")
     return processes.start(memory, manager, changed)
 
@@ -95,13 +97,18 @@ def wait(machine: Machine) -> None:
         f"{machine.url(ports.public)}/compute/",
         f"{machine.url(ports.dashboard)}/",
     ]
-    until = time.monotonic() + _START_SECONDS
+    last: str | None = None
     with direct.session() as session:
-        for url in urls:
-            while not _answers(session, url):
-                if time.monotonic() > until:
-                    raise ConfigurationError(f"{url} doesn't answer; see the services' logs.")
-                time.sleep(_POLL_SECONDS)
+        look = functools.partial(_silent, session, urls)
+        for last in polling.looks(look, _START_SECONDS, _POLL_SECONDS):
+            if last is None:
+                return
+    raise ConfigurationError(f"{last} doesn't answer; see the services' logs.")
+
+
+def _silent(session: requests.Session, urls: Sequence[str]) -> str | None:
+    """Return the first that doesn't answer."""
+    return next((url for url in urls if not _answers(session, url)), None)
 
 
 def _answers(session: requests.Session, url: str) -> bool:
@@ -125,11 +132,12 @@ def remove(memory: Memory, manager: str, say: Say) -> None:
     say("services")
     processes.stop(memory, manager)
     say("message bus")
-    bus.remove(memory)
+    if left := bus.remove(memory):
+        say(f"left at RabbitMQ, as it is in use: {', '.join(left)}")
     say("databases")
     databases.remove(memory)
     say("files")
-    for name in ("identity", "dashboard", "spool"):
+    for name in ("identity", "dashboard", "spool", "log"):
         shutil.rmtree(machine.state / name, ignore_errors=True)
     for name in memory.of("file"):
         (machine.folder / name).unlink(missing_ok=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from common.messages.scheduling import RequestSpec
+from common.resources import hints
 from scheduler.columnar.forms import by_facts, for_all_hosts, host_fact, refusing
 from scheduler.columnar.reasons import Codes
 from scheduler.filters import host_filter
@@ -30,6 +31,12 @@ def _cluster(host: Host) -> str:
     return host.facts.cluster
 
 
+def _stays(request: RequestSpec) -> bool:
+    """Return whether it is about a server that can't leave its cluster: a new one asks for one."""
+    is_new = request.vm is None and hints.cluster(request.hints) == request.cluster
+    return request.cluster is not None and not is_new
+
+
 def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
     outside = None
     if request.cluster is not None:
@@ -44,22 +51,28 @@ def _others(columns: HostColumns, request: RequestSpec) -> Mask | None:
 @host_filter(after="node_healthy", words="not the host that was asked for")
 @refusing(_others, same_reason=by_facts(_cluster))
 def forced_host(host: Host, request: RequestSpec) -> str | None:
-    """Refuse all but the host that an administrator forced, and, for a server that moves, hosts
-    of other clusters."""
+    """Refuse all but the host that an administrator forced, and hosts of other clusters: for a
+    server that moves, and for one whose hint names its cluster."""
     wanted = request.force_host
     if wanted is not None and host.name != wanted:
         return f"host {wanted} was asked for"
     if request.cluster not in (None, host.facts.cluster):
+        if not _stays(request):
+            return f"in cluster {host.facts.cluster}, {request.cluster} asked"
         return f"in cluster {host.facts.cluster}, the server can't leave {request.cluster}"
     return None
 
 
-def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
-    if not request.ignore_hosts:
+def _named(columns: HostColumns, names: Sequence[str]) -> Mask | None:
+    if not names:
         return None
     refused = np.zeros(len(columns), np.bool_)
-    refused[[position for _, position in columns.positions(request.ignore_hosts)]] = True
+    refused[[position for _, position in columns.positions(names)]] = True
     return refused
+
+
+def _tried(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    return _named(columns, request.ignore_hosts)
 
 
 @host_filter(after="forced_host", words="an earlier attempt that failed")
@@ -68,9 +81,20 @@ def retry(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts on which an earlier attempt failed, and the source host of a move."""
     if host.name not in request.ignore_hosts:
         return None
-    if request.cluster is not None:
+    if _stays(request):
         return "the server's own host, or a host that can't take it"
     return "an earlier attempt failed here"
+
+
+def _kept(columns: HostColumns, request: RequestSpec) -> Mask | None:
+    return _named(columns, request.kept_hosts)
+
+
+@host_filter(after="retry", words="room that is kept for a server that waits longer")
+@refusing(_kept, same_reason=for_all_hosts)
+def kept_host(host: Host, request: RequestSpec) -> str | None:
+    """Refuse hosts that are kept for servers that have waited long for room."""
+    return "kept for a server that waits longer" if host.name in request.kept_hosts else None
 
 
 def _bridges(host: Host) -> frozenset[str]:

@@ -9,8 +9,16 @@ BOOT_LOG = (
     "[    0.000000] Linux version 6.1.0-simulated (simulator@pve)",
     "[    0.000000] Command line: root=/dev/sda1 console=ttyS0",
     "[    0.412345] sd 2:0:0:0: [sda] Attached SCSI disk",
-    "[    1.234567] systemd[1]: Reached target Multi-User System.",
+    "[    2.104211] cloud-init[312]: Cloud-init v. 22.4.2 running 'init-local'. Up 2.09 seconds.",
+    "[    3.018775] cloud-init[345]: Cloud-init v. 22.4.2 running 'init'. Up 3.01 seconds.",
+    "[    3.020114] cloud-init[345]: ci-info: | eth0 | True |",
+    "[    5.234567] systemd[1]: Reached target Multi-User System.",
+    "-----BEGIN SSH HOST KEY KEYS-----",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIsimulated root@{name}",
+    "-----END SSH HOST KEY KEYS-----",
+    "[    6.402913] cloud-init[402]: Cloud-init v. 22.4.2 finished. Up 6.40 seconds.",
 )
+"""What a cloud image's first start says: the kernel, systemd and cloud-init."""
 _INPUT, _RESIZE = b"0", b"1"
 _LONGEST = 65536
 
@@ -23,7 +31,8 @@ def refuse(visitor: WebSocket, interface: str) -> None:
 def serve(visitor: WebSocket, interface: str, name: str) -> None:
     """Print the boot log and echo what is typed until the visitor leaves (raises Gone)."""
     visitor.send(f"starting serial terminal on interface {interface}\r\n".encode())
-    visitor.send("".join(f"{line}\r\n" for line in BOOT_LOG).encode())
+    log = "".join(f"{line}\r\n" for line in BOOT_LOG).replace("{name}", name)
+    visitor.send(log.encode())
     visitor.send(f"\r\n{name} login: ".encode())
     while True:
         typed = _typed(visitor)

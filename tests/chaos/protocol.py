@@ -116,7 +116,14 @@ OTHERS = frozenset(
     # every run of a scaling group ends by its delete
     | {"create_profile", "change_profile", "delete_profile", "delete_group"}
     | {"tend_group", "steer_group", "add_members", "take_members_out"}
-    | {"replace_members", "create_member", "change_member", "delete_member", "recover_member"}
+    | {
+        "replace_members",
+        "create_member",
+        "change_member",
+        "delete_member",
+        "recover_member",
+        "repair_member",
+    }
     | {"create_policy", "change_policy", "delete_policy", "bind_policy", "unbind_policy"}
     | {"create_receiver", "change_receiver", "delete_receiver", "trigger_receiver"}
 )

@@ -43,7 +43,7 @@ from tests.chaos.settings import carries, sections
 from tests.fixtures.auth import SERVICE
 from tests.functional import backends, brokers
 
-START_SECONDS = 90
+START_SECONDS = 240
 NODES = 2
 SPEED = 400.0
 DOWN_SECONDS = 4

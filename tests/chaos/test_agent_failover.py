@@ -20,7 +20,7 @@ from common.messages.tenures import worker_of
 from db import schema
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.sampled(2)]
 
 COUNT = 6
 #: longer than the lease, which is six seconds

@@ -12,7 +12,7 @@ import pytest
 
 from tests.chaos.stage import Stage
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600), pytest.mark.long]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400), pytest.mark.long]
 
 SERVERS = 6
 

@@ -20,7 +20,7 @@ from tests.chaos.stage import Stage
 pytestmark = [
     pytest.mark.sampled(4),
     pytest.mark.distributed,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(2400),
 ]
 
 Hold = Callable[[Stage], contextlib.AbstractContextManager[None]]

@@ -18,7 +18,7 @@ from conductor.rpc.servers.servers import RebuildServer
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.long]
 
 TIMEOUT_SECONDS = 20
 FROZEN_SECONDS = 35

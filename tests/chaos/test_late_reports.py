@@ -21,7 +21,7 @@ from tests.chaos import director
 from tests.chaos.director import AFTER, PROXMOX, Order
 from tests.chaos.stage import Stage
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.sampled(3)]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.sampled(3)]
 
 CONFIGURE = director.Step(PROXMOX, "POST /nodes/*/qemu/*/config")
 FULL = ("unable to create image: No space left on device", 1)

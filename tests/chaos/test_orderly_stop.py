@@ -14,7 +14,7 @@ import pytest
 
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(2400)
 
 LONG = {
     "conductor": {"lease_seconds": "3600", "build_timeout_seconds": "3600"},

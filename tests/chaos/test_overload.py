@@ -20,7 +20,7 @@ from db import schema
 from tests.chaos.stage import Plan, Stage, stage
 from tests.fixtures import null
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400), pytest.mark.long]
 
 CLIENTS = 8
 DOWN_SECONDS = 10

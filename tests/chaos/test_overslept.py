@@ -22,7 +22,7 @@ from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.long]
 
 #: disks that can be moved with their server
 WHOLE = {"proxmox:sim1": {"linked_clones": "never"}}

@@ -27,7 +27,7 @@ from tests.chaos.director import TRANSACTION
 from tests.chaos.stage import Plan, Stage, stage
 from tests.chaos.test_overslept import WHOLE, copied, vms
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(3600)
 
 #: what an action changes: a copy in which these are as in the one before is the same moment
 TELLING = (

@@ -18,7 +18,7 @@ from db import schema
 from tests.chaos.director import AFTER, BEFORE, MESSAGE, PROXMOX, Order, Step
 from tests.chaos.stage import Plan, Stage, stage
 
-pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.sampled(2)]
 
 CREATE, CONFIGURE = "POST /nodes/*/qemu/*/clone", "POST /nodes/*/qemu/*/config"
 START = "POST /nodes/*/qemu/*/status/start"

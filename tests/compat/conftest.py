@@ -22,7 +22,7 @@ from tests.shared import Shared
 _CLOUD: Shared[EmbeddedCloud] = Shared("site")
 
 OPENSTACK = Path(sys.executable).with_name("openstack")
-TIMEOUT_SECONDS = 180
+TIMEOUT_SECONDS = 400
 
 
 class Client:

@@ -15,6 +15,7 @@ import glob
 import os
 import pwd
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -28,8 +29,10 @@ from pathlib import Path
 import pytest
 
 from common.process.child import die_with_parent
+from tests.fixtures.deployment_page import TLS
+from tests.pages import block
 
-START_SECONDS = 90
+START_SECONDS = 240
 #: the range that the kernel chooses ports from
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -232,15 +235,20 @@ class Tls:
     certificate: str
     key: str
     ca: str
-    printed: str = ""
-    """RabbitMQ's configuration as documented."""
 
     def listener(self, port: int) -> str:
-        """Return RabbitMQ's configuration with these files, at a port of 127.0.0.1."""
-        text = self.printed.replace("= 5671", f"= 127.0.0.1:{port}")
+        """Return RabbitMQ's configuration with these files, as documented, at a port of
+        127.0.0.1."""
+        text = block(*TLS["broker"]).replace("= 5671", f"= 127.0.0.1:{port}")
         for name, file in (("ca.pem", self.ca), ("server.pem", self.certificate)):
             text = text.replace(f"/etc/rabbitmq/{name}", file)
         return text.replace("/etc/rabbitmq/server.key", self.key)
+
+    def of_memcached(self) -> list[str]:
+        """Return memcached's arguments with these files, as documented."""
+        text = block(*TLS["cache"]).replace("/etc/memcached/server.pem", self.certificate)
+        text = text.replace("/etc/memcached/server.key", self.key)
+        return shlex.split(text, comments=True)
 
 
 @contextlib.contextmanager
@@ -254,7 +262,7 @@ def memcached(tls: Tls | None = None) -> Iterator[str]:
         log = folder / "memcached.log"
         command = [MEMCACHED, "-l", "127.0.0.1", "-p", str(port), "-U", "0", "-m", "16"]
         if tls is not None:
-            command += ["-Z", "-o", f"ssl_chain_cert={tls.certificate},ssl_key={tls.key}"]
+            command += tls.of_memcached()
         with running(command, who, log) as process:
             wait_until("memcached", lambda: listens(port), process, log)
             yield f"127.0.0.1:{port}"

@@ -31,6 +31,8 @@ _RIGHTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "set_topic_permissions": ("topic_permissions", ("user", "exchange", "write", "read")),
 }
 
+_NO_BUSY_WAIT = "+sbwt none +sbwtdcpu none +sbwtdio none"
+
 
 @dataclass(frozen=True)
 class _Shared:
@@ -172,7 +174,7 @@ class Broker:
             "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / f"{short}-plugins"),
             "RABBITMQ_CONF_ENV_FILE": str(home / "none"),
             # Nobody's cores are kept busy by an idle broker.
-            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+S 2:2 +sbwt none +sbwtdcpu none",
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": f"+S 2:2 {_NO_BUSY_WAIT}",
         }
 
     def _config(self) -> Path:

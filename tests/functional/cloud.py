@@ -31,7 +31,7 @@ __all__ = ["EmbeddedCloud", "embedded_cloud", "eventually"]
 
 #: what it prints once it serves
 _UP = "Ctrl-C stops the cloud"
-START_SECONDS = 180
+START_SECONDS = 400
 STOP_SECONDS = 60
 
 

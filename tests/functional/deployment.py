@@ -12,6 +12,7 @@ import contextlib
 import os
 import pty
 import re
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -60,7 +61,7 @@ from tests.functional import (
     postgres_pair,
     programs,
 )
-from tests.functional.deployment_places import Network
+from tests.functional.deployment_places import Authority, Network
 from tests.functional.distributed import START_SECONDS, simulated, token_file
 from tests.functional.postgres_pair import Member, Pair
 from tests.functional.systemd import Systemd
@@ -68,7 +69,7 @@ from tests.functional.waiting import eventually
 from tests.pages import block
 
 _LEFT = re.compile(r"…|\bexample\b|mq\d|cache\d|\b10\.0\.0\.|(?<![\w/])/(?:etc|opt|var)/micronova")
-_AGENTS = "micronova-compute"
+_SERVICES_FILES = re.compile(r"\b(conductor|placement)\.conf")
 _EXTRAS = re.compile(r"\[([\w,]+)\]'")
 
 
@@ -86,14 +87,20 @@ class Deployment:
     keystone: Keystone
     places: Mapping[str, str]
     systemd: Systemd = field(init=False)
-    users: bool = False
-    """Whether each service has users of its own, as the page's section on privileges says."""
+    authority: Authority | None = None
+    """Whose certificates the servers have, where each service has users of its own, as the page's
+    section on privileges says."""
 
     def __post_init__(self) -> None:
         logs = self.folder / "log"
         logs.mkdir(exist_ok=True)
         units = self.folder / "etc" / "systemd" / "system"
         self.systemd = Systemd(units, logs, self.placed)
+
+    @property
+    def users(self) -> bool:
+        """Whether each service has users of its own, and TLS to the servers."""
+        return self.authority is not None
 
     @property
     def configuration(self) -> Path:
@@ -154,6 +161,8 @@ class Deployment:
         for name in ("console.pem", "console-ca.pem"):
             shutil.copy(made / "ca.pem", self.configuration / name)
         shutil.copy(made / "tls-key.pem", self.configuration / "console.key")
+        if self.authority is not None:
+            shutil.copy(self.authority.ca, self.configuration)
 
     def make_databases(self) -> None:
         """Run the page's statements as PostgreSQL's superuser, and make the tables."""
@@ -220,12 +229,10 @@ class Deployment:
             self.do(line, ROOT)
 
     def do(self, line: str, cwd: Path) -> None:
-        """Run a command; those to systemd are done by its part here. Agents are on the first
-        machine only."""
+        """Run a command; those to systemd are done by its part here."""
         program, *words = line.split()
         if program == "systemctl":
-            others = self.number > 0
-            self.systemd.systemctl(*(one for one in words if not (others and one == _AGENTS)))
+            self.systemd.systemctl(*words)
         else:
             # a check may have warnings
             self.shell(line, cwd=cwd, code=int(" upgrade-check " in line))
@@ -289,11 +296,10 @@ def machines(folder: Path, *, users: bool = False) -> Iterator[list[Deployment]]
     """Run what the page takes for granted, and give two machines with nothing of ours on them yet;
     the services that are started end with them."""
     backends.require(backends.MEMCACHED, backends.HAPROXY)
-    network, replication = Network.some(), deployment_places.replication()
+    network = Network.some()
     with contextlib.ExitStack() as stack:
-        pair = stack.enter_context(postgres_pair.pair(lambda *two: _replicate(replication, *two)))
-        bus = stack.enter_context(brokers.cluster(user="guest"))
-        caches = [stack.enter_context(backends.memcached()) for _ in range(2)]
+        authority = stack.enter_context(Authority.made()) if users else None
+        pair, bus, caches = _servers(stack, authority)
         keystone = stack.enter_context(_keystone(folder))
         simulator = stack.enter_context(simulated(folder))
         node = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]["url"]
@@ -308,13 +314,16 @@ def machines(folder: Path, *, users: bool = False) -> Iterator[list[Deployment]]
             own.mkdir()
             places = {
                 **deployment_places.databases(pair.primary, pair.replica),
+                **(authority.of_databases(pair.replica) if authority else {}),
                 **deployment_places.paths(own),
                 **deployment_places.services(
                     own, network, number, keystone.auth_url, node, caches
                 ),
                 **logins,
+                # the name of this machine's worker, once its logins have their passwords
+                "agents-1": f"agents-{number + 1}",
             }
-            made = Deployment(own, network, number, pair, bus, keystone, places, users=users)
+            made = Deployment(own, network, number, pair, bus, keystone, places, authority)
             stack.callback(made.systemd.stop_all)
             found.append(made)
         yield found
@@ -323,18 +332,44 @@ def machines(folder: Path, *, users: bool = False) -> Iterator[list[Deployment]]
 _NUMBERS = (0, 1)
 
 
-def _replicate(replication: Mapping[str, str], primary: Member, replica: Member) -> None:
+def _servers(
+    stack: contextlib.ExitStack, authority: Authority | None
+) -> tuple[Pair, brokers.Cluster, list[str]]:
+    """Run the servers of others, which speak TLS alone where there is an authority."""
+
+    def copy(primary: Member, replica: Member) -> None:
+        _replicate(authority, primary, replica)
+
+    def tls(name: str, user: str) -> backends.Tls | None:
+        return authority and authority.tls(name, user, "nobody")
+
+    configured = {"configure": authority.configure} if authority else {}
+    pair = stack.enter_context(postgres_pair.pair(copy, **configured))
+    bus = stack.enter_context(brokers.cluster(user="guest", tls=tls("mq1", "rabbitmq")))
+    caches = [
+        stack.enter_context(backends.memcached(tls(name, "memcache")))
+        for name in ("cache1", "cache2")
+    ]
+    return pair, bus, caches
+
+
+def _replicate(authority: Authority | None, primary: Member, replica: Member) -> None:
     """Make the replica by the page's statement and command."""
     statement, command = block(*REPLICATOR), block(*REPLICA)
+    password, environment = secrets.token_hex(12), {}
+    if authority is not None:
+        assert command.count("user=replicator") == 1
+        command = command.replace("user=replicator", f"user=replicator {authority.of_replica()}")
+        environment = {"HOME": str(authority.home("replicator", password))}
     for printed, ours in {
-        **replication,
+        **deployment_places.replication(password),
         **deployment_places.databases(primary, replica),
     }.items():
         statement, command = statement.replace(printed, ours), command.replace(printed, ours)
     primary.server.execute(statement)
     program, *words = shlex.split(command)
     assert program == "pg_basebackup"
-    postgres_pair.run(replica.who, [str(postgres_pair.PG_BASEBACKUP), *words])
+    postgres_pair.run(replica.who, [str(postgres_pair.PG_BASEBACKUP), *words], **environment)
 
 
 def _trust(clouds: Path, ca: Path) -> None:
@@ -390,7 +425,9 @@ def proxy(made: Sequence[Deployment]) -> Iterator[tuple[str, haproxy.States]]:
 def upgrade(made: Sequence[Deployment], states: haproxy.States) -> None:
     """Do what the page about upgrades says, with the release that runs: what is done once on the
     first machine, and restarts machine by machine."""
-    for line in made[0].lines("upgrade"):
+    for printed in made[0].lines("upgrade"):
+        # As the page says: tables are changed by who owns them.
+        line = _SERVICES_FILES.sub("owners.conf", printed) if made[0].users else printed
         for one in made if line.startswith("systemctl ") else made[:1]:
             one.do(line, one.configuration)
             eventually(lambda: set(states().values()) == {"UP"}, 90)

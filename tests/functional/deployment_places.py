@@ -5,15 +5,21 @@ A test's machines have addresses of their own below 127, and so the printed port
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import secrets
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fixtures.deployment_page import PAGE, TLS, TLS_OF_DATABASES, TLS_OF_REPLICA
 from tests.functional import backends
+from tests.functional.backends import Tls
 from tests.functional.brokers import Cluster
 from tests.functional.postgres_pair import Member
+from tests.pages import ROOT, block
 
 _FIRST_OF_SERVICES = 10
 
@@ -119,7 +125,74 @@ def logins(brokers: Cluster) -> dict[str, str]:
     return found
 
 
-def replication() -> Mapping[str, str]:
+def replication(password: str) -> Mapping[str, str]:
     """Return the password of replicas."""
     made = "CREATE ROLE replicator LOGIN REPLICATION PASSWORD"
-    return {f"{made} '…'": f"{made} '{secrets.token_hex(12)}'"}
+    return {f"{made} '…'": f"{made} '{password}'"}
+
+
+@dataclass(frozen=True)
+class Authority:
+    """The page's CA, and the certificates of its servers, all of which are at 127.0.0.1 here."""
+
+    folder: Path
+
+    @classmethod
+    @contextlib.contextmanager
+    def made(cls) -> Iterator[Authority]:
+        """Run the page's commands in a folder that ends with the context."""
+        with backends.private_folder() as folder:
+            printed = block(*TLS["authority"])
+            assert "=$name" in printed
+            commands = printed.replace("=$name", "=IP:127.0.0.1")
+            subprocess.run(["bash", "-ec", commands], cwd=folder, check=True, capture_output=True)
+            for path in folder.glob("*.pem"):
+                path.chmod(0o644)
+            yield cls(folder)
+
+    @property
+    def ca(self) -> Path:
+        """The certificate of the CA."""
+        return self.folder / "ca.pem"
+
+    def tls(self, name: str, *users: str) -> Tls:
+        """Return the files of a server, of which the key is its user's."""
+        key, who = self.folder / f"{name}.key", backends.account(*users).name
+        if who is not None:
+            os.chown(key, pwd.getpwnam(who).pw_uid, -1)
+        key.chmod(0o600)
+        return Tls(str(key.with_suffix(".pem")), str(key), str(self.ca))
+
+    def configure(self, member: Member) -> None:
+        """Have a server of PostgreSQL refuse all but TLS as the page says; tests look into it as
+        its superuser, without a password."""
+        tls = self.tls({"one": "db1", "two": "db2"}[member.name], "postgres")
+        text = block(*TLS["database"]).replace("/etc/postgresql/server.pem", tls.certificate)
+        with (member.data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.write(f"\n{text.replace('/etc/postgresql/server.key', tls.key)}\n")
+        logins = block(*TLS["logins"]).replace("10.0.0.0/24", "127.0.0.1/32")
+        ours = "host all postgres 127.0.0.1/32 trust"
+        (member.data / "pg_hba.conf").write_text(f"{ours}\n{logins}\n", encoding="utf-8")
+
+    def of_databases(self, replica: Member) -> dict[str, str]:
+        """Return the last host of the databases' URLs, with what the page adds."""
+        [added] = set(TLS_OF_DATABASES.findall(_page()))
+        return {"db2:5432": f"127.0.0.1:{replica.port}{added}"}
+
+    def of_replica(self) -> str:
+        """Return what the page adds to the parameters of `pg_basebackup`."""
+        [added] = TLS_OF_REPLICA.findall(_page())
+        return str(added).replace("/etc/postgresql/ca.pem", str(self.ca))
+
+    def home(self, user: str, password: str) -> Path:
+        """Make a home of the user postgres with a password in `.pgpass`; return its path."""
+        path = backends.account("postgres").own(self.folder / "home") / ".pgpass"
+        path.write_text(f"*:*:*:{user}:{password}\n", encoding="utf-8")
+        path.chmod(0o600)
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
+        return path.parent
+
+
+def _page() -> str:
+    return (ROOT / PAGE).read_text(encoding="utf-8")

@@ -1,10 +1,11 @@
 """A cloud of many processes for tests, as `docs/deploy.md` describes it, on private servers.
 
 PostgreSQL (two databases, a role that only reads), RabbitMQ, memcached, Keystone, the simulator;
-two workers each of clients' APIs and of placement, two conductors, two schedulers, three
-agents. Every service is a process by name that a test may kill and start again. With a proxy
-before them, there are two processes of clients' APIs and two of placement; with `spare`, a replica
-of PostgreSQL and three nodes of RabbitMQ.
+two workers each of clients' APIs and of placement, two conductors, two schedulers, an agent for
+each of three nodes. Every service is a process by name that a test may kill and start again. With
+a proxy before them, there are two processes of clients' APIs and two of placement; with `spare`, a
+replica of PostgreSQL, three nodes of RabbitMQ, and two workers that carry the nodes in turn; with
+`screens`, a console proxy and a dashboard.
 """
 
 from __future__ import annotations
@@ -45,12 +46,17 @@ Login: TypeAlias = dict[str, str]
 """Login options of one user."""
 
 NODES = ("pve1", "pve2", "pve3")
-START_SECONDS = 90
+_IN_TURN = ("east-1", "east-2")
+"""Agents of all nodes: one works, the other one stands by."""
+START_SECONDS = 240
 SPEED = 100
 _APIS = {"compute": "public", "placement": "placement"}
 """{name of the process: what it serves}; the first one serves every API of clients."""
 _COMPACT = {"compute": "all"}
 
+CONSOLE, DASHBOARD = "console", "dashboard"
+#: what is served by a process with a file of its own, and without the bus
+_LONE = frozenset({"placement", DASHBOARD})
 SECOND_API, _SECOND_PLACEMENT = "compute-2", "placement-2"
 _SECOND = {SECOND_API: "public", _SECOND_PLACEMENT: "placement"}
 _REPLICAS = ("conductor-1", "conductor-2", "scheduler-1", "scheduler-2")
@@ -78,6 +84,8 @@ class _Layout:
     ports: Mapping[str, int]
     front: int | None = None
     """Where a proxy listens that is before them."""
+    console: int | None = None
+    """Where a console proxy listens."""
 
     @property
     def compact(self) -> bool:
@@ -86,8 +94,17 @@ class _Layout:
 
     @property
     def replicas(self) -> tuple[str, ...]:
-        """Processes that answer messages, agents left out."""
-        return tuple(one for one in _REPLICAS if not (self.compact and one.startswith("sched")))
+        """Processes of the message bus, agents left out."""
+        found = [one for one in _REPLICAS if not (self.compact and one.startswith("sched"))]
+        return (*found, *([CONSOLE] if self.console else []))
+
+    def own(self, process: str) -> Sections:
+        """Return the options of one of these processes."""
+        kind = process.partition("-")[0]
+        if kind != CONSOLE:
+            return {kind: {"name": process}}
+        relay = f"ws://127.0.0.1:{self.console}/relay"
+        return {kind: {"port": str(self.console), "relay_url": relay}}
 
     def url(self, kind: str) -> str:
         """Return where an API is."""
@@ -162,12 +179,25 @@ class DistributedCloud:
         self.children[name].start()
         self.wait_started(name)
 
-    def connection(self, name: str = "micronova-demo") -> Any:
-        """Return an openstacksdk connection: micronova, -admin, -demo or -reader."""
-        config = openstack.config.OpenStackConfig(
+    @property
+    def base_url(self) -> str:
+        """The dashboard's address."""
+        return f"http://127.0.0.1:{self.ports[DASHBOARD]}"
+
+    @property
+    def state_dir(self) -> Path:
+        """What the dashboard's folder is in."""
+        return self.folder
+
+    def config(self, name: str) -> Any:
+        """Return a cloud of clouds.yaml: micronova, -admin, -demo or -reader."""
+        return openstack.config.OpenStackConfig(
             config_files=[str(self.folder / "clouds.yaml")], load_envvars=False
-        )
-        return openstack.connection.Connection(config=config.get_one(name))
+        ).get_one(name)
+
+    def connection(self, name: str = "micronova-demo") -> Any:
+        """Return an openstacksdk connection."""
+        return openstack.connection.Connection(config=self.config(name))
 
     def environment(self, name: str = "micronova") -> dict[str, str]:
         """Return the environment of a client's shell."""
@@ -179,7 +209,7 @@ class DistributedCloud:
         """Return what a process answers to operators; empty: nothing."""
         try:
             url = f"http://127.0.0.1:{self.metrics_ports[name]}/{path}"
-            return requests.get(url, timeout=10).text
+            return requests.get(url, timeout=60).text
         except requests.RequestException:
             return ""
 
@@ -236,6 +266,7 @@ def distributed_cloud(
     spare: bool = False,
     compact: bool = False,
     bus_users: bool = True,
+    screens: bool = False,
     programs: Programs = TREE,
 ) -> Iterator[DistributedCloud]:
     """Run it in `folder` until the block ends; about half a minute to start.
@@ -246,7 +277,8 @@ def distributed_cloud(
     `proxies.PROXIES`. `compact` is the layout with the fewest processes: one serves every API,
     placement too, and conductors have schedulers of their own. `database` is a server
     that the test stops and starts. Each service has a user of its own
-    on the bus, unless `bus_users` is False. `programs` are what it consists of.
+    on the bus, unless `bus_users` is False. With `screens` there are a console proxy and a
+    dashboard. `programs` are what it consists of.
     """
     backends.require(
         backends.INITDB, backends.POSTGRES, backends.RABBITMQ, backends.EPMD, backends.MEMCACHED
@@ -265,12 +297,16 @@ def distributed_cloud(
         bus = cluster or broker
         cache = stack.enter_context(backends.memcached())
         apis = {**(_COMPACT if compact else _APIS), **(_SECOND if proxy else {})}
+        apis |= {DASHBOARD: DASHBOARD} if screens else {}
         ports = {name: backends.free_port() for name in apis}
-        layout = _Layout(apis, ports, backends.free_port() if proxy else None)
+        fronts = (backends.free_port() if wanted else None for wanted in (proxy, screens))
+        layout = _Layout(apis, ports, *fronts)
         databases = make_databases(pair or postgres)
         keystone = stack.enter_context(_keystone(folder, layout))
         simulator = None if null_hosts else stack.enter_context(simulated(folder))
-        agents = _null_agents(null_hosts) if simulator is None else _agents(folder, simulator)
+        agents = (
+            _null_agents(null_hosts) if simulator is None else _agents(folder, simulator, spare)
+        )
         logins = _logins(folder, keystone)
         common = _common(folder, logins["micronova-api"], layout, databases, bus.url, cache)
         buses = _buses(bus, agents, layout) if bus_users else {}
@@ -439,6 +475,11 @@ def _common(
         },
         "quota": {"instances": "-1", "cores": "-1", "ram": "-1"},
     }
+    if layout.console:
+        shared["console"] = {
+            "novnc_url": f"http://127.0.0.1:{layout.console}/vnc_auto.html",
+            "serial_url": f"ws://127.0.0.1:{layout.console}/",
+        }
     path = folder / "micronova.conf"
     write_private(path, render(shared))
     owners: dict[str, Sections] = {
@@ -454,6 +495,12 @@ def _common(
             "audit_log": {"file": str(folder / "audit.log")},
         },
         "placement": {"placement_database": {"connection": databases.placement}},
+        DASHBOARD: {
+            DASHBOARD: {
+                "auth_url": credentials["auth_url"],
+                "state_dir": str(folder / DASHBOARD),
+            }
+        },
     }
     if layout.compact:
         owners["api"] |= owners["placement"]
@@ -485,16 +532,17 @@ def _commands(
         for name, port in metrics.items()
     }
     for name, served in layout.apis.items():
-        own = folder / ("placement.conf" if served == "placement" else "api.conf")
+        own = folder / (f"{served}.conf" if served in _LONE else "api.conf")
         port = folder / f"{name}-metrics.conf"
         write_private(port, render(answering[name]))
         words = [f"micronova.wsgi:{served}", "--workers", str(_WORKERS)]
         words += ["--bind", f"127.0.0.1:{layout.ports[name]}"]
-        yield name, "gunicorn", words, {"MICRONOVA_CONFIG": f"{common}:{own}:{port}"}
+        files = [own, port] if served == DASHBOARD else [common, own, port]
+        yield name, "gunicorn", words, {"MICRONOVA_CONFIG": ":".join(str(one) for one in files)}
     for name in layout.replicas:
         kind = name.partition("-")[0]
         own = folder / f"{name}.conf"
-        write_private(own, render({kind: {"name": name}} | answering[name]))
+        write_private(own, render({**layout.own(name), **answering[name]}))
         files = [common, own] + ([folder / "conductor.conf"] if kind == "conductor" else [])
         yield name, "micronova", _service(kind, *files), {}
     for agent, sections in agents.items():
@@ -519,7 +567,7 @@ def _bus(
 ) -> Sections:
     """Return the option with the URL of a process's own user."""
     served = layout.apis.get(process)
-    if not buses or served == "placement":
+    if not buses or served in _LONE:
         return {}
     kind, _, name = process.partition("-")
     if served:
@@ -533,6 +581,8 @@ def _bus(
 
 def _login(logins: Mapping[str, Login], process: str, layout: _Layout) -> Sections:
     """Return the options by which a process logs in to Keystone, with a user of its own."""
+    if process in (CONSOLE, DASHBOARD):
+        return {}
     if served := layout.apis.get(process):
         login = logins["micronova-placement" if served == "placement" else "micronova-api"]
         return {"keystone_authtoken": login, "placement": login}
@@ -553,8 +603,9 @@ def _agents_users(
         project = identity.find_project("service", ignore_missing=False)
         agent = identity.find_role("agent", ignore_missing=False)
         for name, sections in agents.items():
-            hosts = f"{name}-*" if "null" in sections else name
-            role = identity.create_role(name=f"agent@{hosts}")
+            hosts = f"{name}-*" if "null" in sections else "pve*" if name in _IN_TURN else name
+            of_hosts = f"agent@{hosts}"
+            role = identity.find_role(of_hosts) or identity.create_role(name=of_hosts)
             login = {**like, "username": f"micronova-compute-{name}"}
             login["password"] = secrets.token_hex(12)
             user = identity.create_user(name=login["username"], password=login["password"])
@@ -583,22 +634,23 @@ def _null_agents(hosts: int) -> dict[str, Sections]:
     }
 
 
-def _agents(folder: Path, simulator: Child) -> dict[str, Sections]:
-    """Return the configurations of an agent for each simulated node."""
+def _agents(folder: Path, simulator: Child, in_turn: bool) -> dict[str, Sections]:
+    """Return the configurations of an agent for each simulated node, or of two for all."""
     endpoint = list(simulator.messages(START_SECONDS))[-1]["endpoints"][0]
-    return {node: _agent(folder, endpoint, node) for node in NODES}
+    carried = dict.fromkeys(_IN_TURN, "") if in_turn else {node: node for node in NODES}
+    return {name: _agent(folder, endpoint, name, hosts) for name, hosts in carried.items()}
 
 
-def _agent(folder: Path, endpoint: Mapping[str, Any], node: str) -> Sections:
+def _agent(folder: Path, endpoint: Mapping[str, Any], name: str, hosts: str) -> Sections:
     simulator = folder / "simulator"
     return {
-        "compute": {"worker": f"agent-{node}"},
+        "compute": {"worker": f"agent-{name}"},
         "proxmox": {"clusters": endpoint["cluster"]},
         f"proxmox:{endpoint['cluster']}": {
             "endpoints": endpoint["url"],
             "token_file": str(token_file(simulator)),
             "ca_file": str(simulator / "ca.pem"),
-            "hosts": node,
+            "hosts": hosts,
         },
     }
 
@@ -631,6 +683,6 @@ def _hosts_up(cloud: DistributedCloud) -> int:
 
 def _answers(url: str) -> bool:
     try:
-        return requests.get(url, timeout=5).status_code < 500
+        return requests.get(url, timeout=60).status_code < 500
     except (requests.ConnectionError, requests.Timeout):
         return False

@@ -21,7 +21,7 @@ from identity.layout import catalog
 from identity.passwords import load_passwords
 from web import auth
 
-START_SECONDS = 60
+START_SECONDS = 240
 
 
 @dataclasses.dataclass(frozen=True)

@@ -165,9 +165,17 @@ def _copy(source: Member, target: Member) -> None:
     run(target.who, command)
 
 
+def _as_it_is(_member: Member) -> None:
+    """Change nothing of a server's configuration."""
+
+
 @contextlib.contextmanager
-def pair(copy: Callable[[Member, Member], None] = _copy) -> Iterator[Pair]:
-    """Run both; ``copy`` makes the replica's data of the primary, as its user."""
+def pair(
+    copy: Callable[[Member, Member], None] = _copy,
+    configure: Callable[[Member], None] = _as_it_is,
+) -> Iterator[Pair]:
+    """Run both; ``copy`` makes the replica's data of the primary, as its user, and ``configure``
+    changes each one's configuration before its start."""
     backends.require(backends.INITDB, backends.POSTGRES, PG_BASEBACKUP, PG_CTL)
     who = backends.account("postgres")
     with backends.private_folder() as folder, contextlib.ExitStack() as stack:
@@ -176,10 +184,12 @@ def pair(copy: Callable[[Member, Member], None] = _copy) -> Iterator[Pair]:
         )
         subprocess.run(["cp", "-a", str(backends._empty_cluster()), str(one.data)], check=True)
         stack.callback(one.stop)
+        configure(one)
         one.start()
         who.own(two.data)
         copy(one, two)
         stack.callback(two.stop)
+        configure(two)
         two.start()
         made = Pair(folder, one, two)
         eventually(made.caught_up, 30)
@@ -187,8 +197,11 @@ def pair(copy: Callable[[Member, Member], None] = _copy) -> Iterator[Pair]:
 
 
 @contextlib.contextmanager
-def single(folder: Path | None = None) -> Iterator[Member]:
-    """Run one server that can be stopped and started again, with its data in a folder."""
+def single(
+    folder: Path | None = None, configure: Callable[[Member], None] = _as_it_is
+) -> Iterator[Member]:
+    """Run one server that can be stopped and started again, with its data in a folder;
+    ``configure`` changes its configuration before."""
     backends.require(backends.INITDB, backends.POSTGRES)
     with contextlib.ExitStack() as stack:
         folder = folder or stack.enter_context(backends.private_folder())
@@ -196,14 +209,22 @@ def single(folder: Path | None = None) -> Iterator[Member]:
         one = Member("one", backends.free_port(), folder / "one", who)
         subprocess.run(["cp", "-a", str(backends._empty_cluster()), str(one.data)], check=True)
         stack.callback(one.stop)
+        configure(one)
         one.start()
         yield one
 
 
-def run(who: Account, command: list[str]) -> None:
+def run(who: Account, command: list[str], **environment: str) -> None:
     """Run a command of PostgreSQL as a user, to its end."""
     done = subprocess.run(  # type: ignore[call-overload]
-        command, cwd="/", capture_output=True, text=True, timeout=90, check=False, **who.keywords
+        command,
+        cwd="/",
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        **who.keywords,
     )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 

@@ -30,7 +30,7 @@ from typing import Any
 
 from common.process.child import ROOT, die_with_parent
 
-SECONDS = 180.0
+SECONDS = 400.0
 _SIZE = 1 << 17
 _GROUPS = ("openstack.", "micronova.")
 """Of entry points that every command loads."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-START_SECONDS = 20
+START_SECONDS = 240
 
 
 class RunningSimulator:
@@ -48,7 +48,7 @@ class RunningSimulator:
             data=None if body is None else json.dumps(body).encode(),
             headers={"Content-Type": "application/json"},
         )
-        with urllib.request.urlopen(request, context=self._context, timeout=10) as answer:
+        with urllib.request.urlopen(request, context=self._context, timeout=60) as answer:
             text = answer.read()
         return json.loads(text) if text else None
 
@@ -77,7 +77,7 @@ def running_simulator(
         yield RunningSimulator(state_dir)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:

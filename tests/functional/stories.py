@@ -15,8 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import sqlalchemy as sa
+
+from common import clock
+from common.messages.tenures import worker_of
+from db.schema import agent_leases
 from tests.functional import load, programs
 from tests.functional.brokers import Broker, Cluster
+from tests.functional.client import Client
 from tests.functional.distributed import SECOND_API, DistributedCloud, distributed_cloud
 from tests.functional.load import WAIT_SECONDS, Outcome
 from tests.functional.postgres_pair import Pair
@@ -34,9 +40,10 @@ _OF_SECOND_MACHINE = {
     "placement": "placement-2",
     "conductor": "conductor-2",
     "scheduler": "scheduler-2",
-    "agent": "compute-pve1",
 }
-"""{service: the process that something happens to}"""
+"""{service: the process that something happens to}; of agents, it is the worker that has them."""
+_AGENT = "agent"
+_AGENTS = ("compute-east-1", "compute-east-2")
 
 
 @dataclass
@@ -51,6 +58,26 @@ class Stage:
         """The databases."""
         assert self.cloud.pair is not None
         return self.cloud.pair
+
+    def process_of(self, service: str) -> str:
+        """Return the process of a service that something happens to."""
+        return self.active_agent() if service == _AGENT else _OF_SECOND_MACHINE[service]
+
+    def active_agent(self) -> str:
+        """Return the agents' process that has the lease, once there is one."""
+        engine = sa.create_engine(self.pair.url("micronova"))
+        lasting = sa.select(agent_leases.c.worker).where(
+            agent_leases.c.expires_at > clock.utcnow()
+        )
+
+        def holder() -> str | None:
+            with engine.connect() as connection:
+                found = connection.execute(lasting).scalars().all()
+            return worker_of(found[0]) if found else None
+
+        worker: str = eventually(holder, 60)
+        engine.dispose()
+        return worker.replace("agent-", "compute-", 1)
 
     @property
     def brokers(self) -> Cluster:
@@ -68,6 +95,9 @@ class Story:
     act: Callable[[Stage], None]
     refuses: bool = False
     """Whether clients may meet errors: what happens to it leaves nothing that could answer."""
+    clients: int = CLIENTS
+    least: int = 1
+    """How many servers are accepted at least."""
 
     @property
     def name(self) -> str:
@@ -108,7 +138,8 @@ TABLE = (
 def whole_cloud(folder: Path, *, audited: bool = True) -> Iterator[Stage]:
     """Run a cloud of two of everything in a folder."""
     folder.chmod(0o755)
-    clocks = {name: folder / f"clock-{name}" for name in _OF_SECOND_MACHINE.values()}
+    moved = (*_OF_SECOND_MACHINE.values(), *_AGENTS)
+    clocks = {name: folder / f"clock-{name}" for name in moved}
     for file in clocks.values():
         file.write_text("+0\n")
     state = folder / "cloud"
@@ -124,14 +155,15 @@ def play(stage: Stage, story: Story) -> Result:
     compute = stage.cloud.connection().compute
     with load.work(stage.cloud) as what:
         with load.creating(
-            **what, prefix=story.name.lower(), clients=CLIENTS, pause=PAUSE_SECONDS
+            **what, prefix=story.name.lower(), clients=story.clients, pause=PAUSE_SECONDS
         ) as made:
-            eventually(lambda: len(made.accepted) >= CLIENTS, 60)
+            eventually(lambda: len(made.accepted) >= story.clients, 60)
             began = time.monotonic()
             story.act(stage)
             before = len(made.accepted)
             # It is over when clients are answered again.
-            eventually(lambda: len(made.accepted) > before + CLIENTS, 120)
+            enough = max(before + CLIENTS + 1, story.least)
+            eventually(lambda: len(made.accepted) >= enough, 120)
         eventually(lambda: not made.building(compute), WAIT_SECONDS)
         seconds = time.monotonic() - began
         outcome = made.outcome(compute)
@@ -185,12 +217,11 @@ def step_clock(stage: Stage, name: str, seconds: int) -> None:
 
 def upgrade(stage: Stage) -> None:
     """All are replaced, in the order of docs/deploy.md."""
-    order = ("conductor-", "scheduler-", "placement", "compute", "compute-pve")
+    order = ("conductor-", "scheduler-", "placement", "compute", "compute-east")
     done: list[str] = []
     for begins in order:
         for name in stage.cloud.children:
-            of_agent = name.startswith("compute-pve")
-            if name.startswith(begins) and of_agent == (begins == "compute-pve"):
+            if name.startswith(begins) and (name in _AGENTS) == (begins == "compute-east"):
                 stop(stage, name)
                 done.append(name)
     assert set(done) == set(stage.cloud.children)
@@ -300,11 +331,52 @@ def restore(stage: Stage) -> None:
     eventually(lambda: "put back" in stage.cloud.answer("conductor-1", "readyz"), 120)
     environment = stage.cloud.environment("micronova-admin")
 
-    def applied() -> bool:
-        done = programs.run("micronova", ["restore", "--apply"], environment)
-        return done.returncode == 0
+    eventually(lambda: _succeeds(["restore", "--apply"], environment), 120, 5)
 
-    eventually(applied, 120, 5)
+
+def put_back(stage: Stage) -> None:
+    """A backup is made under load; servers are made and deleted since; it is put back, in the
+    order of docs/operate.md, and an operator decides."""
+    cloud, files = stage.cloud, ["--config-file", str(stage.cloud.folder / "owners.conf")]
+    folder, environment = cloud.folder / "saved", cloud.environment("micronova-admin")
+    owner = Client(cloud)
+    deleted = [owner.create(f"deleted-since-{number}") for number in range(2)]
+    for one in deleted:
+        owner.compute.wait_for_server(one, wait=120)
+    assert _succeeds(["backup", *files, str(folder)], environment)
+    for one in deleted:
+        owner.compute.delete_server(one)
+    for one in deleted:
+        owner.compute.wait_for_delete(one, wait=120)
+    wait(AWAY_SECONDS)
+    _end(stage, ["compute", SECOND_API])
+    building = "SELECT count(*) FROM servers WHERE vm_state = 'building' AND deleted_at IS NULL"
+    eventually(lambda: stage.pair.primary.value(building, "micronova") == 0, 120)
+    _end(stage, list(cloud.children))
+    again = ["restore", *files, "--from", str(folder), "--apply"]
+    eventually(lambda: _succeeds(again, environment), 60, 5)
+    for child in cloud.children.values():
+        child.start()
+    for name in cloud.children:
+        cloud.wait_started(name)
+    restore(stage)
+    # They were deleted since: the record had them again, and says that they are lost.
+    for one in deleted:
+        eventually(lambda one=one: owner.compute.get_server(one.id).status == "ERROR", 60)
+        owner.compute.delete_server(one)
+
+
+def _end(stage: Stage, names: Sequence[str]) -> None:
+    children = [stage.cloud.children[name] for name in names]
+    for child in children:
+        child.signal(signal.SIGTERM)
+    eventually(lambda: all(child.pid is None for child in children), 90)
+
+
+def _succeeds(words: list[str], environment: dict[str, str]) -> bool:
+    done = programs.run("micronova", words, environment)
+    print(done.stdout, done.stderr)
+    return done.returncode == 0
 
 
 def end_keystone(stage: Stage) -> None:
@@ -317,7 +389,7 @@ def end_keystone(stage: Stage) -> None:
 
 
 def _of(service: str, what: str, act: Callable[[Stage, str], None]) -> Story:
-    return Story(service, what, lambda stage: act(stage, _OF_SECOND_MACHINE[service]))
+    return Story(service, what, lambda stage: act(stage, stage.process_of(service)))
 
 
 def _clock(service: str, seconds: int) -> Story:
@@ -327,7 +399,7 @@ def _clock(service: str, seconds: int) -> Story:
 
 
 def _services() -> Iterator[Story]:
-    for service in _OF_SECOND_MACHINE:
+    for service in (*_OF_SECOND_MACHINE, _AGENT):
         yield _of(service, "kill", kill)
         yield _of(service, "stop", stop)
         yield _of(service, f"freeze {FROZEN_SECONDS} s", freeze)
@@ -346,9 +418,10 @@ STORIES: Sequence[Story] = (
     Story("database", "kill", restart_database, refuses=True),
     Story("database", f"freeze {FROZEN_SECONDS} s", freeze_database, refuses=True),
     Story("database", "cut", cut_database, refuses=True),
-    Story("database", "fail-over", fail_over, refuses=True),
+    Story("database", "fail-over", fail_over, refuses=True, clients=6, least=30),
     Story("database", "fail-over, two primaries", fail_over_from_frozen, refuses=True),
     Story("database", "fail-over, restore", fail_over_behind, refuses=True),
+    Story("database", "backup put back", put_back, refuses=True),
     Story("Keystone", "kill", end_keystone, refuses=True),
     Story("all", "upgrade", upgrade),
 )

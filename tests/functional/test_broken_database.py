@@ -31,7 +31,7 @@ class Broken:
 def ask(make: Callable[..., Any], path: str, engine: Any) -> requests.Response:
     with served(make(a_conf(), engine, auth.header_auth)) as root:
         headers = {"X-Auth-Token": auth.MEMBER}
-        return requests.get(f"{root}{path}", headers=headers, timeout=10)
+        return requests.get(f"{root}{path}", headers=headers, timeout=60)
 
 
 @APIS

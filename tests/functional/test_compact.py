@@ -13,7 +13,7 @@ from tests.functional.distributed import DistributedCloud, distributed_cloud
 from tests.functional.test_distributed import Client, assert_nothing_is_left, statuses
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400)]
 
 WAIT_SECONDS = 300
 SERVERS = 8

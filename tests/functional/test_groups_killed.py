@@ -21,7 +21,7 @@ from tests.functional.client import assert_nothing_is_left
 from tests.functional.cloud import eventually
 from tests.functional.distributed import DistributedCloud, distributed_cloud
 
-pytestmark = [pytest.mark.distributed, pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.distributed, pytest.mark.long, pytest.mark.timeout(3600)]
 
 SIZE, SMALLER = 50, 30
 WAIT_SECONDS = 600

@@ -19,7 +19,7 @@ from db.engine import writer
 from tests.functional import backends
 
 ROWS = 20_000
-pytestmark = [pytest.mark.timeout(300), pytest.mark.database]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.database]
 NAMES = {table.name for table in history.HISTORY}
 
 

@@ -1,14 +1,22 @@
-"""A create under a client's own key: repeated, it is the same create."""
+"""A create under a client's own key, repeated, is the same; so is a call whose answer was lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from falcon import testing
+from oslo_messaging.transport import RPCTransport
 
+from api.compute.app import make_app
+from common.messages.topics import CONDUCTOR_TOPIC
+from common.rpc.localbus import LocalDriver
+from common.rpc.messaging import oslo_messaging
 from db import schema
+from launcher.wiring import Wiring
 from tests.fixtures import auth
 from tests.functional.cloud import eventually
 from tests.functional.test_record import Site
@@ -115,3 +123,98 @@ def test_unusable_keys(site: Site, key: str) -> None:
     refused = create(site, key)
     assert refused.status_code == 400, refused.text
     assert servers(site) == before
+
+
+# --- answers that are lost
+
+
+class Forgetful(LocalDriver):
+    """The message bus of an API, to which answers of a conductor don't come."""
+
+    _lost: str | None = None
+    _is_sent = True
+    losses = 0
+
+    def send(self, target: Any, ctxt: Any, message: Any, *args: Any, **options: Any) -> Any:
+        """Lose the answer after what was asked for was done, or do nothing."""
+        if (target.topic, message["method"]) != (CONDUCTOR_TOPIC, self._lost):
+            return super().send(target, ctxt, message, *args, **options)
+        self.losses += 1
+        if self._is_sent:
+            super().send(target, ctxt, message, *args, **options)
+        raise oslo_messaging.MessagingTimeout("Timed out waiting for a reply")
+
+    @contextmanager
+    def losing(self, method: str, *, before: bool = False) -> Iterator[None]:
+        """Lose the answers of a method; ``before``: the calls, too."""
+        self._lost, self._is_sent, self.losses = method, not before, 0
+        yield
+        self._lost = None
+        assert self.losses == 1
+
+
+@pytest.fixture(scope="module")
+def forgetful(site: Site) -> Iterator[Forgetful]:
+    """Of the API of the site, which is wired here as in its process."""
+    process = Wiring(site.cloud.driver.conf)
+    bus = Forgetful(process.conf, process.conf.transport_url, "openstack")
+    process.transport = RPCTransport(bus)
+    app = make_app(
+        process.conf, process.conductor_client, process.reader, protect=auth.header_auth
+    )
+    whole, site.cloud.api = site.cloud.api, testing.TestClient(app)
+    yield bus
+    site.cloud.api = whole
+
+
+def test_a_create_whose_answer_is_lost_is_accepted(site: Site, forgetful: Forgetful) -> None:
+    before = servers(site)
+    with forgetful.losing("create_servers"):
+        answer = create(site, None)
+    assert answer.status_code == 202, answer.text
+    made = answer.json["server"]["id"]
+    assert answer.headers["Location"].endswith(f"/servers/{made}")
+    assert servers(site) == before + 1
+    eventually(lambda: site.show(made)["status"] == "ACTIVE")
+
+
+def test_many_servers_are_named_by_the_reservation_that_was_made(
+    site: Site, forgetful: Forgetful
+) -> None:
+    more = {"min_count": 2, "max_count": 3, "return_reservation_id": True}
+    with forgetful.losing("create_servers"):
+        answer = create(site, None, **more)
+    assert answer.status_code == 202, answer.text
+    made = schema.servers.c.reservation_id == answer.json["reservation_id"]
+    assert len(site.rows(sa.select(schema.servers.c.uuid).where(made))) == 3
+
+
+def test_a_create_that_did_not_reach_a_conductor_is_not_accepted(
+    site: Site, forgetful: Forgetful
+) -> None:
+    before = servers(site)
+    with forgetful.losing("create_servers", before=True):
+        answer = create(site, None)
+    assert answer.status_code == 503, answer.text
+    assert servers(site) == before
+
+
+def test_an_action_whose_answer_is_lost_is_accepted(site: Site, forgetful: Forgetful) -> None:
+    made = create(site, None).json["server"]["id"]
+    eventually(lambda: site.show(made)["status"] == "ACTIVE")
+    with forgetful.losing("act", before=True):
+        assert site.act(made, {"os-stop": None}) == 503
+    assert site.actions(made) == ["create"]
+    with forgetful.losing("act"):
+        assert site.act(made, {"os-stop": None}) == 202
+    eventually(lambda: site.show(made)["status"] == "SHUTOFF")
+    assert site.actions(made) == ["stop", "create"]
+
+
+def test_what_has_no_operation_is_the_one_that_was_made(site: Site, forgetful: Forgetful) -> None:
+    body = {"server_group": {"name": "g", "policy": "affinity"}}
+    with forgetful.losing("create_server_group"):
+        answer = site.ask("POST", "/os-server-groups", body)
+    assert answer.status_code == 200, answer.text
+    rows = site.rows(sa.select(schema.server_groups.c.uuid))
+    assert [row[0] for row in rows] == [answer.json["server_group"]["id"]]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import re
+import socket
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,57 +21,66 @@ from tests.functional import deployment
 from tests.functional.audits import Audits
 from tests.functional.client import Client, statuses
 from tests.functional.console.visits import enter_screen, visiting
+from tests.functional.dashboard.browser import Parsed
 from tests.functional.deployment import Deployment
 from tests.functional.load import creating
 from tests.functional.waiting import eventually
 from tests.pages import block
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400)]
 
 WAIT_SECONDS = 120
 NODES = 3
+AGENTS = "micronova-compute"
 CREATE = "openstack server create --image debian-12 --flavor m1.small --network vmbr0 --wait web"
 DELETE = "openstack server delete --wait web"
+LOGIN = {"user": "username", "password": "password", "project": "project_name"}
+"""{field of the dashboard's form: what clients call it}"""
+#: of the services' and the replica's connections; the tests' own are the superuser's
+ENCRYPTED = """
+SELECT array_agg(DISTINCT ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+WHERE client_addr IS NOT NULL AND usename <> 'postgres'
+"""
 
 
 def test_a_deployment_as_the_page_prints_it(tmp_path: Path) -> None:
     with deployment.machines(tmp_path) as machines:
-        first, second = machines
+        first = machines[0]
         known = importlib.metadata.metadata("micronova").get_all("Provides-Extra")
         assert set(deployment.extras()) <= set(known or [])
         prepare(machines)
-        with deployment.proxy(machines) as (url, states):
-            for one in machines:
-                one.start_services()
-            look(first)
-            use(first)
+        with deployment.proxy(machines) as (url, _):
+            start(machines)
             use_the_proxy(first, url)
-            restart(second, url)
-            fail_over(first)
             with deployment.proxy_of_one(first) as of_one:
                 use_the_proxy(first, of_one)
             links_are_what_the_proxy_says(first)
             gunicorn_takes_the_worker(first)
-            deployment.upgrade(machines, states)
-            first.shell(CREATE)
-            first.shell(DELETE)
             Audits(first).assert_clean()
 
 
 def test_a_deployment_with_users_for_each_service(tmp_path: Path) -> None:
+    """What may happen to it is tried here, where each service may do the least, and all servers
+    of others demand TLS."""
     with deployment.machines(tmp_path, users=True) as machines:
         first, second = machines
         prepare(machines)
-        with deployment.proxy(machines) as (url, _):
-            for one in machines:
-                one.start_services()
-            look(first)
-            use(first)
+        with deployment.proxy(machines) as (url, states):
+            start(machines)
             use_the_proxy(first, url)
+            log_in(first)
+            everything_is_encrypted(first)
             restart(second, url)
+            agents_take_over(machines)
             fail_over(first)
-            logs = [one.folder / "var" / "lib" / "micronova" / "audit.log" for one in machines]
-            assert '"action":"create"' in "".join(log.read_text() for log in logs)
+            everything_is_encrypted(first)
+            deployment.upgrade(machines, states)
+            first.shell(CREATE)
+            first.shell(DELETE)
+            folders = [one.folder / "var" / "lib" / "micronova" / "log" for one in machines]
+            assert '"action":"create"' in "".join(
+                (folder / "audit.log").read_text() for folder in folders
+            )
             Audits(first).assert_clean()
 
 
@@ -84,6 +95,14 @@ def prepare(machines: Sequence[Deployment]) -> None:
     first.make_bus_user()
     first.make_synchronous()
     first.make_databases()
+
+
+def start(machines: Sequence[Deployment]) -> None:
+    """All services, to the first server of a user."""
+    for one in machines:
+        one.start_services()
+    look(machines[0])
+    use(machines[0])
 
 
 def restart(machine: Deployment, url: str) -> None:
@@ -101,6 +120,15 @@ def restart(machine: Deployment, url: str) -> None:
     for one in client.compute.servers(details=False):
         client.compute.delete_server(one.id)
     eventually(lambda: not statuses(client.compute), WAIT_SECONDS)
+
+
+def agents_take_over(machines: Sequence[Deployment]) -> None:
+    """Each machine's agents stop in turn: those of the other one build what is asked for."""
+    for one in machines:
+        one.systemd.systemctl("stop", AGENTS)
+        machines[0].shell(CREATE)
+        machines[0].shell(DELETE)
+        one.systemd.systemctl("enable", "--now", AGENTS)
 
 
 def fail_over(machine: Deployment) -> None:
@@ -149,6 +177,49 @@ def use(machine: Deployment) -> None:
     machine.shell(DELETE)
     url = f"http://{machine.address}:8780/dashboard/login"
     assert requests.get(url, timeout=30).status_code == 200
+
+
+def log_in(machine: Deployment) -> None:
+    """To the dashboard, whose sessions are in memcached here."""
+    url = f"http://{machine.address}:8780/dashboard"
+    given = machine.connection("micronova-demo").config.auth
+    with requests.Session() as http:
+        http.trust_env = False
+        [form] = Parsed(http.get(f"{url}/login", timeout=30).text).forms
+        fields = {name: given[key] for name, key in LOGIN.items()}
+        origin = {"Origin": f"http://{machine.address}:8780"}
+        http.post(f"{url}/login", data={**form.fields, **fields}, headers=origin, timeout=60)
+        page = http.get(f"{url}/servers", timeout=60)
+    assert page.url == f"{url}/servers", page.text
+
+
+def everything_is_encrypted(machine: Deployment) -> None:
+    """RabbitMQ, PostgreSQL with its replica, and memcached say so."""
+    words = ("list_connections", "ssl", "ssl_protocol", "--formatter", "json", "--quiet")
+    found = json.loads(machine.brokers.control(words))
+    assert found
+    assert {one["ssl"] for one in found} == {True}
+    assert {one["ssl_protocol"] for one in found} == {"tlsv1.3"}
+    assert machine.pair.primary.value(ENCRYPTED) == [True]
+    assert machine.authority is not None
+    trusted = ssl.create_default_context(cafile=str(machine.authority.ca))
+    caches = [machine.places[f"cache{number}:11211"] for number in (1, 2)]
+    assert sum(hits(one, trusted) for one in caches) > 0
+
+
+def hits(cache: str, trusted: ssl.SSLContext) -> int:
+    """How many keys a memcached has found."""
+    host, _, port = cache.partition(":")
+    with (
+        socket.create_connection((host, int(port)), 30) as plain,
+        trusted.wrap_socket(plain, server_hostname=host) as connection,
+        connection.makefile("rwb") as file,
+    ):
+        file.write(b"stats\r\n")
+        file.flush()
+        lines = iter(file.readline, b"END\r\n")
+        [found] = [int(line.split()[2]) for line in lines if b" get_hits " in line]
+    return found
 
 
 def use_the_proxy(machine: Deployment, url: str) -> None:

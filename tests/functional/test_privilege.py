@@ -34,7 +34,7 @@ from placement.client import PlacementClient
 from tests.functional.cloud import eventually
 from tests.functional.distributed import NODES, DistributedCloud, distributed_cloud
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400)]
 
 WAIT_SECONDS = 120
 AGENT, OTHER = (f"agent-{node}" for node in NODES[:2])

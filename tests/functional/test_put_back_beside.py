@@ -16,7 +16,7 @@ from tests.functional.test_restored_record import micronova, servers
 from tests.functional.test_two_clouds import BAND, addresses, cluster
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 
 def copied(state: Path, folder: Path, name: str) -> None:

@@ -7,10 +7,12 @@ import json
 import os
 import pwd
 import shlex
+import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,18 +23,20 @@ import openstack.config
 import openstack.connection
 import psycopg
 import pytest
+from oslo_config import cfg
 
+from common import rpc
 from common.errors import ConfigurationError
 from common.process.child import ROOT, die_with_parent
 from common.rpc import permissions, senders
-from launcher.quickstart import bus, steps
+from launcher.quickstart import bus, databases, steps
 from launcher.quickstart.machine import Machine, Ports
 from launcher.quickstart.memory import Memory
 from tests.functional import backends, brokers
 from tests.functional.backends import Postgres, free_port
 from tests.functional.unprepared import Unprepared, at_a_terminal, micronova, unprepared
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(2400)
 
 IMAGE = "https://images.example/debian-13.qcow2"
 
@@ -139,12 +143,13 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
         if one.startswith(("env ", str(Path(sys.executable).parent)))
     ]
     assert len(lines) == 8
-    assert {"micronova", "micronova_api", "placement"} <= place.named()
+    assert {*databases.ROLES} <= place.named()
     files = place.files()
     assert all(
         not mode & stat.S_IRWXO for path, (_, mode) in files.items() if path.suffix == ".conf"
     )
-    assert stat.S_IMODE(files[place.configuration / "quickstart.json"][1]) == 0o600
+    for name in ("quickstart.json", "owners.conf"):
+        assert stat.S_IMODE(files[place.configuration / name][1]) == 0o600
     secrets = json.loads(files[place.configuration / "quickstart.json"][0])["passwords"]
     assert len(set(secrets.values())) == len(secrets)
     with started(lines, place.folder / "log"):
@@ -165,6 +170,8 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
             networks=[{"uuid": network.id}],
         )
         cloud.compute.wait_for_server(server, wait=120)
+        audit = (place.folder / "var" / "log" / "audit.log").read_text().splitlines()
+        assert "create" in {json.loads(line)["action"] for line in audit}
         _, said = place.quickstart("--remove", code=1)
         assert "1 server is in the database" in said
         assert "Nothing was removed: --yes does it." in said
@@ -176,6 +183,7 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
     assert {path.name for path in place.files()} == {
         *("compute.conf", "proxmox.token", "proxmox-ca.pem")
     }
+    assert not [path for path in (place.folder / "var").iterdir() if path.name != "clusters"]
     assert place.quickstart("--remove", "--yes")[1] == "Nothing was made here.\n"
 
 
@@ -221,6 +229,41 @@ def test_what_was_interrupted_is_completed_or_removed(place: Place) -> None:
         assert place.named() == before
 
 
+def test_services_change_rows_and_no_tables_also_where_they_were_owners(place: Place) -> None:
+    before, machine = place.named(), machine_of(place)
+    machine.folder.mkdir(exist_ok=True)
+    (machine.folder / "compute.conf").write_text("")
+    memory = steps.check(machine)
+    steps.make(memory, "none", lambda step: None)
+    # as 1.0.0 left it
+    for role, name in (("micronova_conductor", "micronova"), ("micronova_placement", "placement")):
+        place.postgres.execute(f"DROP OWNED BY {role}", database=name)
+        place.postgres.execute(f"DROP ROLE {role}")
+        memory.remove(f"role {role}")
+        del memory.passwords[role]
+    memory.remove("file owners.conf")
+    (machine.folder / "owners.conf").unlink()
+    memory.store()
+    for _ in range(2):
+        steps.make(steps.check(machine), "none", lambda step: None)
+    memory = steps.check(machine)
+    for role, name in (("micronova_conductor", "micronova"), ("micronova_placement", "placement")):
+        text = (machine.folder / f"{role.replace('micronova_', '')}.conf").read_text()
+        assert databases.url(memory, role, name) in text
+        assert memory.passwords[name] not in text
+        with connected(memory, role, name) as connection:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute("CREATE TABLE mine_too (one integer)")
+        with connected(memory, role, name) as connection:
+            connection.execute("SELECT version_num FROM alembic_version")
+    steps.remove(memory, "none", lambda step: None)
+    assert place.named() == before
+
+
+def connected(memory: Memory, role: str, database: str) -> psycopg.Connection[Any]:
+    return psycopg.connect(databases.url(memory, role, database).replace("+psycopg", ""))
+
+
 class Interrupted(Exception):
     """Ctrl-C."""
 
@@ -231,6 +274,7 @@ def test_the_broker_gets_a_user_for_each_service(
     where = (tmp_path, tmp_path, backends_user(), "127.0.0.1", Ports())
     with brokers.broker() as broker:
         monkeypatch.setenv("PATH", f"{broker.program(tmp_path).parent}:{os.environ['PATH']}")
+        before = held(broker)
         memory = Memory.read(Machine(*where))
         bus.check(memory)
         bus.make(memory)
@@ -238,18 +282,92 @@ def test_the_broker_gets_a_user_for_each_service(
         listed = broker.control(["--quiet", "list_users", "--no-table-headers"])
         assert {line.split()[0] for line in listed.splitlines()} == {*users, "micronova"}
         port = broker.url.rpartition(":")[2]
-        for role in permissions.ROLES:
-            url = bus.url(memory, role).replace("rabbit:", "amqp:").replace("5672/", port)
-            with kombu.Connection(url) as connection, connection.channel() as opened:
+        urls = {role: bus.url(memory, role).replace("5672/", port) for role in permissions.ROLES}
+        for url in urls.values():
+            with amqp_to(url) as connection, connection.channel() as opened:
                 with pytest.raises(amqp.exceptions.AccessRefused):
                     opened.queue_declare("anything")
+        served(urls)
+        assert {
+            "queue conductor",
+            f"queue scheduler.{socket.gethostname()}",
+            "exchange openstack",
+        } <= held(broker)
         again = Memory.read(Machine(tmp_path / "other", *where[1:]))
         with pytest.raises(ConfigurationError, match="was not made here"):
             bus.check(again)
-        bus.remove(memory)
-        listed = broker.control(["--quiet", "list_users", "--no-table-headers"])
-        assert listed.split()[0] == "micronova"
-        assert len(listed.splitlines()) == 1
+        assert bus.remove(memory) == []
+        assert held(broker) == before
+        assert memory.made == []
+
+
+#: what another application has, or makes later
+OTHERS = ("conductor", "notifications.info", "conductor.elsewhere")
+
+
+def test_what_others_have_at_the_broker_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = (tmp_path, tmp_path, backends_user(), "127.0.0.1", Ports())
+    with brokers.broker() as broker, amqp_to(broker.url) as theirs:
+        monkeypatch.setenv("PATH", f"{broker.program(tmp_path).parent}:{os.environ['PATH']}")
+        channel = theirs.channel()
+        channel.exchange_declare("openstack", "topic", auto_delete=False)
+        for name in OTHERS[:2]:
+            channel.queue_declare(name, durable=True, auto_delete=False)
+        before = held(broker)
+        memory = Memory.read(Machine(*where))
+        bus.make(memory)
+        channel.queue_declare(OTHERS[2], durable=True, auto_delete=False)
+        channel.queue_bind(OTHERS[2], "openstack", OTHERS[2])
+        channel.basic_consume(OTHERS[2])
+        channel.queue_declare("scheduler", durable=True, auto_delete=False)
+        assert bus.remove(memory) == [f"queue {OTHERS[2]}"]
+        assert held(broker) == before | {f"queue {OTHERS[2]}"}
+
+
+def test_at_a_given_broker_the_queues_that_last_are_removed(tmp_path: Path) -> None:
+    with brokers.broker() as broker:
+        before = held(broker)
+        machine = Machine(
+            *(tmp_path, tmp_path, backends_user(), "127.0.0.1", Ports(), ""), broker.url
+        )
+        memory = Memory.read(machine)
+        bus.make(memory)
+        memory.add("file conductor.conf")
+        served(dict.fromkeys(permissions.ROLES, broker.url))
+        assert bus.remove(memory) == []
+        assert held(broker) == before
+
+
+def amqp_to(url: str) -> Any:
+    return kombu.Connection(url.replace("rabbit:", "amqp:"))
+
+
+def held(broker: brokers.Broker) -> set[str]:
+    """Return the queues, exchanges and users of a broker."""
+    return {
+        f"{kind} {line.split()[0]}"
+        for kind in ("queue", "exchange", "user")
+        for line in broker.control(["--quiet", f"list_{kind}s", "--no-table-headers"]).splitlines()
+        if line.strip() and not line.startswith("\t")
+    }
+
+
+def served(urls: Mapping[str, str]) -> None:
+    """Let each kind of service listen on its topics, and end."""
+    for role, does in permissions.ROLES.items():
+        conf = cfg.ConfigOpts()
+        rpc.register(conf)
+        conf([])
+        conf.set_override("transport_url", urls[role])
+        transport = rpc.transport(conf)
+        servers = [rpc.Server(transport, topic, socket.gethostname(), []) for topic in does.serves]
+        for server in servers:
+            server.start()
+        with ThreadPoolExecutor() as at_once:
+            list(at_once.map(rpc.Server.stop, servers))
+        transport.cleanup()
 
 
 def test_a_person_is_asked(place: Place) -> None:

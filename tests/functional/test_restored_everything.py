@@ -20,7 +20,7 @@ from tests.functional.test_restored_record import micronova, servers
 from tests.functional.test_two_clouds import MIB, VNIS, ZONE, cluster, rooted, upload
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400)]
 
 IMAGE = "0f4e1c0a-6d3b-4f7c-9b7e-4a9f2f1f3a01"
 

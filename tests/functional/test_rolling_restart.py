@@ -15,7 +15,7 @@ from tests.functional.distributed import SECOND_API, DistributedCloud, distribut
 from tests.functional.load import WAIT_SECONDS, creating
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400)]
 
 API, OTHER = "compute", SECOND_API
 

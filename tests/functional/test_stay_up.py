@@ -20,7 +20,7 @@ from tests.functional.distributed import DistributedCloud, distributed_cloud
 from tests.functional.load import WAIT_SECONDS, creating
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.distributed, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.distributed, pytest.mark.timeout(2400)]
 
 FROZEN_SECONDS = 90
 #: each is one of two, but for the agents and the APIs, which are one process tree each
@@ -109,6 +109,30 @@ def test_a_service_does_not_start_by_a_wrong_clock(
     finally:
         clocks[name].write_text("+0\n")
     cloud.restart(name)
+
+
+def test_a_service_that_could_not_compare_its_clock_is_not_ready_by_a_wrong_one(
+    cloud: DistributedCloud, clocks: dict[str, Path]
+) -> None:
+    """A scheduler asks a conductor for the time, and nobody answers at its start."""
+    name, conductors = "scheduler-1", ("conductor-1", "conductor-2")
+    scheduler = cloud.children[name]
+    for one in (name, *conductors):
+        cloud.children[one].stop(20)
+    clocks[name].write_text("-120\n")
+    try:
+        scheduler.start()
+        cloud.wait_started(name)
+        for one in conductors:
+            cloud.restart(one)
+        eventually(lambda: (offset_of(cloud, name) or 0.0) < -100, 60)
+        assert scheduler.pid is not None
+        assert cloud.answer(name, "readyz") == "not ok\n"
+        assert "The check of clock fails" in scheduler.log_path.read_text()
+        assert cloud.answer(name, "healthz") == "ok\n"
+    finally:
+        clocks[name].write_text("+0\n")
+    eventually(lambda: cloud.answer(name, "readyz") == "ok\n", 90)
 
 
 @pytest.mark.long

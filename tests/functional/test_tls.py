@@ -43,7 +43,7 @@ from web import auth
 
 pytestmark = [
     pytest.mark.distributed,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(2400),
     # Libraries leave sockets open whose handshake failed.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -125,7 +125,7 @@ def made() -> Iterator[Certificates]:
 
 
 def tls_of(made: Certificates, name: str) -> backends.Tls:
-    return backends.Tls(*made.server(name), made.ca, block(*TLS["broker"]))
+    return backends.Tls(*made.server(name), made.ca)
 
 
 def printed(which: str, ca: str) -> dict[str, str]:

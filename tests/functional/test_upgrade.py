@@ -1,7 +1,8 @@
 """The newest release is upgraded to the one after this tree, under load, in each order and back.
 
 Both run side by side on PostgreSQL and RabbitMQ: the release as its wheel, the next one with
-another schema and other messages.
+another schema and other messages. A user is logged in to the dashboard all the time, and opens
+consoles.
 """
 
 from __future__ import annotations
@@ -13,7 +14,13 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from tests.functional import released
+from tests.functional.console.visits import enter_screen, visiting
+from tests.functional.dashboard.browser import Browser
+from tests.functional.dashboard.test_create import send
+from tests.functional.dashboard.test_pages import delete, wait_for
 from tests.functional.distributed import (
+    CONSOLE,
+    DASHBOARD,
     SECOND_API,
     DistributedCloud,
     Programs,
@@ -32,8 +39,10 @@ KINDS = {
     "api": (API, SECOND_API),
     "scheduler": ("scheduler-1", "scheduler-2"),
     "placement": ("placement", "placement-2"),
+    "screens": (CONSOLE, DASHBOARD),
 }
 """Each is upgraded first once; the others follow in this order."""
+LISTS = ("/", "/servers", "/volumes", "/networks", "/images", "/explain")
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +58,37 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Programs:
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory, old: Programs) -> Iterator[DistributedCloud]:
     folder = tmp_path_factory.mktemp("upgrade")
-    with distributed_cloud(folder, proxy="haproxy", programs=old) as running:
+    with distributed_cloud(folder, proxy="haproxy", screens=True, programs=old) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def member(cloud: DistributedCloud) -> Browser:
+    """A user with one session of the dashboard, whichever release has served it last."""
+    made = Browser(cloud)
+    made.log_in("member")
+    return made
+
+
+def make(member: Browser, name: str) -> str:
+    """Create a server by the dashboard's form; return its page."""
+    send(member, name=name)
+    assert f"{name} is being created" in member.parsed.text
+    path = member.path
+    wait_for(member, path, "ACTIVE")
+    return path
+
+
+def look(member: Browser, path: str) -> None:
+    """See the lists of all APIs, a server, and its screen."""
+    for one in (*LISTS, path):
+        member.get(one)
+        assert (member.status, member.path) == (200, one), member.page.text
+    console = f"{path}/console"
+    member.get(console)
+    [frame] = member.submit(console).frames
+    with visiting(frame) as visitor:
+        assert enter_screen(visitor)
 
 
 @contextlib.contextmanager
@@ -112,20 +150,22 @@ def test_the_next_release_is_checked_and_its_schema_expanded(
 
 @pytest.mark.parametrize("first", KINDS)
 def test_each_order_of_upgrading_costs_no_client_an_error(
-    cloud: DistributedCloud, old: Programs, new: Programs, first: str
+    cloud: DistributedCloud, member: Browser, old: Programs, new: Programs, first: str
 ) -> None:
     """And back: one service alone at first, then all others."""
     order = [first, *(kind for kind in KINDS if kind != first)]
+    steps = [(KINDS[kind], new) for kind in order]
+    steps += [(KINDS[first][:1], old), *((KINDS[kind], old) for kind in order)]
     with loaded(cloud, f"{first}-first"):
-        for kind in order:
-            replace(cloud, KINDS[kind], new)
-        replace(cloud, KINDS[first][:1], old)
-        for kind in order:
-            replace(cloud, KINDS[kind], old)
+        path = make(member, f"seen-{first}")
+        for names, programs in steps:
+            replace(cloud, names, programs)
+            look(member, path)
+        delete(member, path)
 
 
 def test_what_is_contracted_is_refused_by_the_release_before(
-    cloud: DistributedCloud, old: Programs, new: Programs
+    cloud: DistributedCloud, member: Browser, old: Programs, new: Programs
 ) -> None:
     with loaded(cloud, "contract") as made:
         for names in KINDS.values():
@@ -136,6 +176,7 @@ def test_what_is_contracted_is_refused_by_the_release_before(
         run(cloud, new, "db", "contract")
         count = len(made.accepted)
         eventually(lambda: len(made.accepted) > count + 3)
+        delete(member, make(member, "seen-contracted"))
     assert "is up to date" in run(cloud, new, "db", "check")
     child = cloud.children["conductor-2"]
     child.stop(20)

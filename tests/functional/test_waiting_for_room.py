@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,13 @@ OPTIONS = (
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[Cloud]:
-    made = Cloud(tmp_path, options=OPTIONS)
+    with running(tmp_path) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def running(folder: Path, *options: tuple[str, str, Any]) -> Iterator[Cloud]:
+    made = Cloud(folder, options=(*OPTIONS, *options))
     made.start()
     try:
         eventually(made.ready)
@@ -46,7 +53,11 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 @pytest.fixture
 def create(cloud: Cloud, tmp_path: Path) -> Callable[..., str]:
-    image = image_id(tmp_path)
+    return creating(cloud, tmp_path)
+
+
+def creating(cloud: Cloud, folder: Path) -> Callable[..., str]:
+    image = image_id(folder)
 
     def made(
         name: str,
@@ -355,6 +366,7 @@ def test_how_many_more_hosts_would_take_them(
         "like_host": "null0001",
         "availability_zone": "nova",
         "capacity": {"VCPU": 8, "MEMORY_MB": 262144, "DISK_GB": 4096},
+        "traits": [],
         "hosts_now": HOSTS,
     }
     nobody = {"waiting": 0, "kinds": [kind | {"more_hosts": 0, "takes": 0}]}

@@ -146,7 +146,7 @@ def at_a_terminal(
                 seen = len(shown)
                 os.write(ours, f"{waiting.pop(0)[1]}\n".encode())
         assert not waiting, f"{waiting[0][0]} wasn't asked: {shown}"
-        return process.wait(10), shown
+        return process.wait(60), shown
     finally:
         process.kill()
         process.wait()

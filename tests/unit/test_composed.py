@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +18,8 @@ import yaml
 from cli.commands import COMMANDS
 from common.metrics import config as metrics
 from launcher import configuration
+from release import composed
+from tests.fixtures.deployment_page import BROKERS
 from tests.pages import block
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,8 +65,83 @@ def test_there_are_two_of_each_and_three_brokers() -> None:
     kinds = ("public", "placement", "conductor", "scheduler", "compute", "console", "dashboard")
     wanted = {f"{kind}-{number}" for kind in kinds for number in (1, 2)}
     assert wanted | {"mq1", "mq2", "mq3", "postgres", "identity"} <= set(READ["services"])
-    workers = {READ["services"][f"compute-{number}"]["hostname"] for number in (1, 2)}
-    assert len(workers) == 2
+    # A service's name is its host's, which would be another one for each new container.
+    assert {READ["services"][name]["hostname"] for name in wanted} == wanted
+
+
+def haproxy_cfg() -> str:
+    return str(READ["configs"]["haproxy.cfg"]["content"])
+
+
+def test_the_proxy_is_that_of_two_machines() -> None:
+    text = composed.PROXY.read_text(encoding="utf-8")
+    assert haproxy_cfg().rstrip() == composed.proxy(text).rstrip(), "tox -e generate"
+    ours, theirs = (composed.sections(one) for one in (haproxy_cfg(), text))
+    lines = {line.split("#")[0].strip() for line in theirs["defaults"].splitlines()}
+    lines.discard("")
+    server = next(line for line in lines if line.startswith("default-server"))
+    assert lines - {server} <= {line.strip() for line in ours["defaults"].splitlines()}
+    assert f"{server} init-addr" in ours["defaults"]
+    assert {"option httpchk GET /inservice", "http-check disable-on-404"} <= lines
+    public = haproxy_cfg().partition("frontend public\n")[2].partition("frontend")[0]
+    for rule in ("set-header Idempotency-Key", "wait-for-body", "disable-l7-retry"):
+        [line] = [one for one in theirs["frontend"].splitlines() if rule in one]
+        assert line in public
+    # elsewhere nothing but reads is repeated
+    frontends = haproxy_cfg().count("\nfrontend ") - 1
+    assert haproxy_cfg().count("disable-l7-retry unless") == frontends
+
+
+def test_the_proxy_asks_ports_that_answer_it() -> None:
+    for name, port in re.findall(r"server (\S+) \S+ check port (\d+)", haproxy_cfg()):
+        kind = name.rpartition("-")[0]
+        assert int(port) == metrics.PORTS["api" if kind == "public" else kind]
+        texts = [READ["configs"][one["source"]]["content"] for one in OURS[name]["configs"]]
+        assert any("[metrics]\nhost = 0.0.0.0" in text for text in texts), name
+
+
+def test_haproxy_reads_its_configuration(tmp_path: Path) -> None:
+    program = shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("needs haproxy")
+    text = haproxy_cfg()
+    # no server of these has a name here
+    (tmp_path / "haproxy.cfg").write_text(text)
+    done = subprocess.run(
+        [program, "-c", "-f", str(tmp_path / "haproxy.cfg")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_who_asks_the_apis_is_written_to_a_volume() -> None:
+    for name in ("public-1", "public-2", "placement-1", "placement-2"):
+        texts = [READ["configs"][one["source"]]["content"] for one in OURS[name]["configs"]]
+        assert sum("[audit_log]\nfile = /var/lib/micronova/" in text for text in texts) == 1
+        [volume] = OURS[name]["volumes"]
+        assert volume.endswith(":/var/lib/micronova")
+
+
+def test_the_brokers_are_those_of_the_page() -> None:
+    mine = set(READ["configs"]["rabbitmq.conf"]["content"].splitlines())
+    assert set(filter(None, block(*BROKERS).splitlines())) <= mine
+
+
+def test_every_service_has_a_health_check() -> None:
+    for name, one in READ["services"].items():
+        once = one.get("restart") in ("on-failure", "no")
+        assert once or "test" in one.get("healthcheck", {}), name
+
+
+def test_no_service_but_those_that_end_knows_an_owner() -> None:
+    for name, one in READ["services"].items():
+        sources = {config["source"] for config in one.get("configs", ())}
+        texts = "".join(str(READ["configs"][source]["content"]) for source in sources)
+        if name not in ("roles", "tables", "postgres"):
+            assert "POSTGRES_PASSWORD" not in texts, name
+            assert not re.search("//(micronova|placement):[^@]*@postgres", texts), name
 
 
 def filled(text: str) -> str:

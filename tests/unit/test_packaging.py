@@ -21,8 +21,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from launcher import files
-from release import archives, constraints, tree
-from release.tree import CannotRelease, Repository
+from launcher.quickstart import configuration
+from release import archives, constraints
 from tests.fixtures.units import CONFINEMENT
 from tests.unit import sources
 from tests.unit.sources import ROOT
@@ -181,6 +181,25 @@ def test_all_units_are_of_the_target() -> None:
 
 
 EXPOSURE = 3.0
+
+
+def test_a_service_has_time_to_start_beside_all_others() -> None:
+    """systemd gives 90 s, after which it stops and starts it again, without an end."""
+    for unit in UNITS:
+        lines = unit.read_text(encoding="utf-8").splitlines()
+        assert ("Type=notify" in lines) == ("TimeoutStartSec=300" in lines), unit.name
+
+
+def test_apis_may_write_their_audit_log() -> None:
+    """Of /var/lib they may write to their unit's folders only."""
+    unit = ETC / "systemd" / "micronova-api@.service"
+    writable = {f"/var/lib/{value}" for name, value in settings(unit) if name == "StateDirectory"}
+    page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    [printed] = re.findall(r"^\[audit_log\]\nfile = (.+)$", page, re.MULTILINE)
+    ours = Path("/var/lib/micronova") / configuration.AUDIT_LOG
+    assert {str(Path(printed).parent), str(ours.parent)} <= writable
+
+
 ANALYZE = shutil.which("systemd-analyze")
 
 
@@ -274,87 +293,6 @@ def test_an_archive_is_the_same_whoever_made_it() -> None:
         assert [packed.extractfile(m).read() for m in packed] == [b"a-1/b", b"a-1/c"]  # type: ignore[union-attr]
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    """A repository with all that a release changes, and one fragment."""
-    path = tmp_path / "repository"
-    (path / "changes").mkdir(parents=True)
-    for name in ("setup.cfg", "pyproject.toml"):
-        shutil.copy(ROOT / name, path)
-    head = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("below -->\n")
-    (path / "CHANGELOG.md").write_text("".join(head[:2]))
-    (path / "changes" / "README.md").write_text("# News fragments\n")
-    (path / "changes" / "+first.added.md").write_text("Servers are made.\n")
-    (path / "release").mkdir()
-    (path / "release" / "surfaces.py").write_text(
-        "import pathlib, sys\n"
-        "pathlib.Path(sys.argv[1]).parent.mkdir()\n"
-        "pathlib.Path(sys.argv[1]).write_text('{}')\n"
-    )
-    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(path)], check=True)
-    made = Repository(path)
-    made.git("config", "user.name", "A maintainer")
-    made.git("config", "user.email", "one@example.org")
-    made.git("add", "--all")
-    made.git("commit", "--quiet", "--message", "all: begin")
-    return made
-
-
-def test_a_release_is_made_in_a_clone_and_taken_from_there(
-    repository: Repository, tmp_path: Path
-) -> None:
-    before = repository.git("rev-parse", "HEAD")
-    clone = repository.clone(tmp_path / "clone")
-    tree.commit(clone, "1.2.3")
-    assert (repository.git("rev-parse", "HEAD"), repository.git("tag")) == (before, "")
-    assert "## 1.2.3 (" in clone.git("show", "v1.2.3:CHANGELOG.md")
-    assert "- Servers are made." in clone.git("show", "v1.2.3:CHANGELOG.md")
-    assert "\nversion = 1.2.3\n" in clone.git("show", "v1.2.3:setup.cfg")
-    assert '\nversion = "1.2.3"\n' in clone.git("show", "v1.2.3:pyproject.toml")
-    assert tree.fragments(clone) == []
-    assert "release/surfaces/1.2.3.json" in clone.git("ls-files")
-    assert tree.released(clone) is None
-    tree.note(clone, "1.2.3")
-    tree.take(repository, clone, "1.2.3")
-    made = clone.git("rev-parse", "v1.2.3^{commit}")
-    assert repository.git("rev-parse", "main^") == made
-    assert tree.released(repository) == ("1.2.3", made)
-    assert repository.git("status", "--porcelain") == ""
-    # the first needs a fragment to be followed
-    with pytest.raises(CannotRelease, match="no news fragments"):
-        tree.refuse(repository, "1.2.4")
-
-
-@pytest.mark.parametrize("version", ["1", "1.0", "v1.0.0", "0.9.0", "1.0.0rc1", "1.0.0 "])
-def test_a_version_has_three_numbers(repository: Repository, version: str) -> None:
-    with pytest.raises(CannotRelease, match="form"):
-        tree.refuse(repository, version)
-
-
-def test_a_release_is_newer_than_all_others(repository: Repository) -> None:
-    repository.git("tag", "v1.9.0")
-    for version in ("1.9.0", "1.8.9", "1.2.30"):
-        with pytest.raises(CannotRelease, match="not newer"):
-            tree.refuse(repository, version)
-    tree.refuse(repository, "1.10.0")
-
-
-def test_a_release_that_is_not_in_a_clone_is_none(repository: Repository, tmp_path: Path) -> None:
-    clone = repository.clone(tmp_path / "clone")
-    tree.commit(clone, "1.2.3")
-    tree.note(clone, "1.2.3")
-    shallow = tmp_path / "shallow"
-    words = ["git", "clone", "--quiet", "--depth", "1", f"file://{clone.path}", str(shallow)]
-    subprocess.run(words, check=True)
-    assert tree.released(Repository(shallow)) is None
-
-
-def test_what_is_not_committed_is_not_released(repository: Repository) -> None:
-    (repository.path / "setup.cfg").write_text("[metadata]\n")
-    with pytest.raises(CannotRelease, match="not committed"):
-        tree.refuse(repository, "1.0.0")
-
-
 def test_every_import_is_required_and_every_requirement_imported() -> None:
     owners = importlib.metadata.packages_distributions()
     # Several packages may have parts of one name, such as opentelemetry.
@@ -390,3 +328,16 @@ def normal(requirement: str) -> str:
     for mark in "[<>=!~; ":
         name = name.split(mark)[0]
     return name.strip().lower().replace("_", "-").replace(".", "-")
+
+
+def test_it_is_typed_for_those_who_import_it() -> None:
+    assert "py.typed" in SETUP["options.package_data"]["micronova"].split()
+    assert (ROOT / "micronova/py.typed").is_file()
+
+
+def test_the_debian_package_asks_nothing() -> None:
+    files = [path for path in (ROOT / "debian").rglob("*") if path.is_file()]
+    assert [path.name for path in files if path.suffix in (".templates", ".config")] == []
+    texts = {path.name: path.read_text(encoding="utf-8") for path in files}
+    assert "control" in texts
+    assert [name for name, text in texts.items() if "debconf" in text or "db_input" in text] == []

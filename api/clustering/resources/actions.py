@@ -1,19 +1,29 @@
-"""`/actions` and `/events`: the operations about groups."""
+"""`/actions` and `/events`: the operations about groups and their members."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from api.clustering import views
-from api.clustering.call import MAX_LIMIT, Call, operation
-from common.errors import Invalid, NotFound, Unimplemented
+from api.clustering.call import Call, operation
+from common.errors import NotFound, Unimplemented
 from db.reads.groups import actions
 from db.reads.groups.actions import Action
-from db.reads.groups.groups import GROUPS
-from db.reads.keyset import Page
-from db.reads.volumes.block_storage import Filter
+from db.reads.groups.groups import GROUPS, MEMBERS, Kind
+from db.reads.groups.shown import ACTION_STATUSES, ACTIONS, EVENT_LEVELS
+from db.reads.keyset import MarkerNotFound
 
 _DIGITS = 18
+#: with those of Senlin that nothing has here
+_ACTIONS = frozenset(
+    {
+        *ACTIONS.values(),
+        *("CLUSTER_ATTACH_POLICY", "CLUSTER_DETACH_POLICY", "NODE_UPDATE", "NODE_JOIN"),
+        *("NODE_LEAVE", "NODE_CHECK", "NODE_RECOVER", "NODE_OPERATION"),
+    }
+)
 
 
 class Actions:
@@ -22,7 +32,8 @@ class Actions:
     @operation("actions:index", asks=("clusters:global",))
     def index(self, call: Call) -> Any:
         """List actions."""
-        return {"actions": [views.action(one) for one in _listed(call, "target")]}
+        found = _listed(call, "target", "name", status=ACTION_STATUSES)
+        return {"actions": [views.action(one) for one in found]}
 
     @operation("actions:get")
     def show(self, call: Call, action_id: str) -> Any:
@@ -42,55 +53,44 @@ class Events:
     @operation("events:index", asks=("clusters:global",))
     def index(self, call: Call) -> Any:
         """List events."""
-        found = _listed(call, "oid")
-        names = call.read(actions.names, [one.resource_id for one in found])
-        return {"events": [views.event(one, names) for one in found]}
+        found = _listed(call, "oid", "oname", "otype", level=EVENT_LEVELS)
+        return {"events": [views.event(one) for one in found]}
 
     @operation("events:get")
     def show(self, call: Call, event_id: str) -> Any:
         """Show an event."""
-        found = _find(call, event_id, "event")
-        names = call.read(actions.names, [found.resource_id])
-        return {"event": views.event(found, names)}
+        return {"event": views.event(_find(call, event_id, "event"))}
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
 def _find(call: Call, text: str, noun: str) -> Action:
-    found = None
-    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
-        found = call.read(actions.get, int(text), call.reach)
+    found = call.read(actions.get, int(text), call.reach) if _is_number(text) else None
     if found is None:
         raise NotFound(f"The {noun} '{text}' could not be found.")
     return found
 
 
-def _listed(call: Call, target: str) -> list[Action]:
-    everybody = call.query.boolean("global_project")
-    if everybody:
-        call.check("clusters:global")
-    equal: dict[str, Any] = {}
-    cluster = call.query.last("cluster_id") or call.query.last(target)
-    if cluster is not None:
-        try:
-            equal["resource_id"] = call.find(GROUPS, cluster).id
-        except NotFound:
-            # Of a group that is deleted.
-            equal["resource_id"] = cluster
-    wanted = Filter(None if everybody else call.project, equal)
-    limit, marker = call.query.page(MAX_LIMIT)
-    order = []
-    for part in (call.query.last("sort") or "").split(","):
-        key, _, turn = part.strip().partition(":")
-        if key and (key not in actions.SORTABLE or turn not in ("", "asc", "desc")):
-            raise Invalid(f"Unsupported sort key '{part[:255]}' for 'sort'.")
-        if key:
-            order.append((key, turn == "desc"))
-    page = Page(limit=limit, marker=marker)
-    found = call.read(actions.listing, wanted, order or [("id", False)], page)
-    return [one for one in found if _fits(call, one)]
+def _listed(call: Call, targets: str, *names: str, **known: Collection[str]) -> list[Action]:
+    """Return a page of operations; `targets`: the filter of what they are about."""
+    wanted = call.filters("cluster_id", targets, *names, **known, action=_ACTIONS)
+    for name, kinds in (("cluster_id", (GROUPS,)), (targets, (GROUPS, MEMBERS))):
+        if name in wanted:
+            wanted[name] = tuple(_id_of(call, one, kinds) for one in wanted[name])
+    return call.page_of(actions.listing, actions.SORTABLE, wanted, "id", _marked)
 
 
-def _fits(call: Call, one: Action) -> bool:
-    """Return whether an action has what the query asks of its name and status."""
-    action, status = call.query.last("action"), call.query.last("status")
-    shown = views.action(one)
-    return action in (None, shown["action"]) and status in (None, shown["status"])
+def _id_of(call: Call, named: str, kinds: Iterable[Kind[Any]]) -> str:
+    """Return the ID of what a filter names; of what is deleted only the ID is known."""
+    for kind in kinds:
+        with contextlib.suppress(NotFound):
+            return str(call.find(kind, named).id)
+    return named
+
+
+def _marked(text: str) -> int:
+    if not _is_number(text):
+        raise MarkerNotFound
+    return int(text)

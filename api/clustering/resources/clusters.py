@@ -6,13 +6,14 @@ from typing import Any
 
 from oslo_utils import strutils
 
-from api.clustering import explanation, schemas, views
+from api.clustering import explanation, recovery, schemas, views
 from api.clustering.call import Call, operation, the
 from common.errors import Invalid, NotFound, Unimplemented
-from common.resources.groups import UNLIMITED, GroupAction
+from common.resources.groups import UNLIMITED, GroupAction, Repair
 from conductor.rpc.groups import GroupChanges, NewGroup, Resize
 from db.reads.groups import groups as reads
 from db.reads.groups.groups import GROUPS, MEMBERS, POLICIES, PROFILES, Binding, Group
+from db.reads.groups.shown import CLUSTER_STATUSES
 from web.guard import Reply
 
 _THE = the(GROUPS)
@@ -25,7 +26,7 @@ class Clusters:
     @operation("clusters:index", asks=("clusters:global",))
     def index(self, call: Call) -> Any:
         """List clusters."""
-        found = call.listed(GROUPS, "name", "status")
+        found = call.listed(GROUPS, call.filters("name", status=CLUSTER_STATUSES))
         profiles = call.read(reads.names, PROFILES, [one.profile_id for one in found])
         nodes = call.read(reads.ids_of_members, [one.id for one in found])
         return {
@@ -137,13 +138,24 @@ class Clusters:
         """Have all nodes looked at."""
         return self._tended(call, cluster, GroupAction.CHECK)
 
-    @operation("clusters:action", status=202, on=_THE)
+    @operation("clusters:action", body=schemas.RECOVER, status=202, on=_THE)
     def recover(self, call: Call, cluster: Group) -> Any:
-        """Have nodes repaired that are not well, and creations go on that had stopped."""
-        return self._tended(call, cluster, GroupAction.RECOVER)
+        """Have nodes repaired that are not well, and creations go on that had stopped.
 
-    def _tended(self, call: Call, cluster: Group, action: GroupAction) -> Any:
-        return self._begun(call, call.conductor.tend_group(call.ctxt, cluster.id, action))
+        Nodes are always looked at first, and counted: `check` and `check_capacity` change nothing.
+        """
+        asked = recovery.asked(call.body["recover"])
+        if asked.soft:
+            raise Unimplemented(
+                "Nodes of a cluster are restarted hard; a node alone can be restarted soft."
+            )
+        return self._tended(call, cluster, GroupAction.RECOVER, asked.repair)
+
+    def _tended(
+        self, call: Call, cluster: Group, action: GroupAction, repair: Repair | None = None
+    ) -> Any:
+        more = () if repair is None else (repair.value,)
+        return self._begun(call, call.conductor.tend_group(call.ctxt, cluster.id, action, *more))
 
     @operation("clusters:action", body=schemas.ADD_NODES, status=202, on=_THE)
     def add_nodes(self, call: Call, cluster: Group) -> Any:
@@ -223,14 +235,13 @@ class Clusters:
     @operation("cluster_policies:index", on=_THE)
     def policies(self, call: Call, cluster: Group) -> Any:
         """List the policies of a cluster."""
-        found = call.read(reads.bindings, cluster.id)
-        wanted = {name: call.query.last(name) for name in ("policy_name", "policy_type")}
-        shown = [views.binding(one, cluster) for one in found]
+        wanted: dict[str, Any] = call.filters("policy_name", "policy_type", "enabled")
+        if "enabled" in wanted:
+            wanted["enabled"] = (call.query.boolean("enabled"),)
+        shown = [views.binding(one, cluster) for one in call.read(reads.bindings, cluster.id)]
         return {
             "cluster_policies": [
-                one
-                for one in shown
-                if all(value in (None, one[name]) for name, value in wanted.items())
+                one for one in shown if all(one[name] in values for name, values in wanted.items())
             ]
         }
 

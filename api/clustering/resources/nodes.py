@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.clustering import schemas, views
-from api.clustering.call import Call, operation, the
+from api.clustering import recovery, schemas, views
+from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
 from common.errors import Conflict, Unimplemented
-from common.resources.groups import GroupAction
+from common.resources.groups import GroupAction, Repair
+from db.reads.groups import actions
 from db.reads.groups import groups as reads
 from db.reads.groups.groups import GROUPS, MEMBERS, PROFILES, Member
+from db.reads.groups.shown import NODE_STATUSES
+from db.reads.ledger import waiting
 
 _THE = the(MEMBERS)
 
@@ -21,15 +24,13 @@ class Nodes:
     @operation("nodes:index", asks=("clusters:global",))
     def index(self, call: Call) -> Any:
         """List nodes."""
-        of: dict[str, Any] = {}
-        cluster = call.query.last("cluster_id")
-        if cluster is not None:
-            of["group_id"] = referred(call, GROUPS, cluster).id
-        found = call.listed(MEMBERS, "name", **of)
+        wanted: dict[str, Any] = call.filters("name", "cluster_id", status=NODE_STATUSES)
+        if clusters := wanted.pop("cluster_id", None):
+            wanted["group_id"] = referred(call, GROUPS, clusters[-1]).id
+        found = call.listed(MEMBERS, wanted)
         names = call.read(reads.names, PROFILES, [one.profile_id for one in found])
-        wanted = call.query.last("status")
-        shown = [views.node(one, names.get(one.profile_id, "")) for one in found]
-        return {"nodes": [one for one in shown if wanted in (None, one["status"])]}
+        waits = call.read(waiting.of_servers, views.placed(found))
+        return {"nodes": [views.node(one, names.get(one.profile_id, ""), waits) for one in found]}
 
     @operation("nodes:create", body=schemas.NODE, status=202)
     def create(self, call: Call) -> Any:
@@ -43,8 +44,8 @@ class Nodes:
         number = 0
         if group is not None:
             number = call.conductor.add_members(call.ctxt, group.id, [node_id])
-        body = {"node": _shown(call, call.find(MEMBERS, node_id))}
-        return call.accepted(body, number)
+        node = call.find(MEMBERS, node_id)
+        return call.accepted({"node": _shown(call, node)}, number or _last_about(call, node))
 
     @operation("nodes:get", on=_THE)
     def show(self, call: Call, node: Member) -> Any:
@@ -58,14 +59,10 @@ class Nodes:
         asked = call.body["node"]
         if asked.get("profile_id") is not None:
             raise Unimplemented("A node has its cluster's profile: update the cluster.")
-        values = {
-            "name": asked.get("name"),
-            "role": asked.get("role"),
-            "meta": asked.get("metadata"),
-        }
-        changed = {name: value for name, value in values.items() if value is not None}
-        if changed:
-            call.conductor.change_member(call.ctxt, node.id, changed)
+        changed = changes(
+            name=asked.get("name"), role=asked.get("role"), meta=asked.get("metadata")
+        )
+        call.conductor.change_member(call.ctxt, node.id, changed)
         return {"node": _shown(call, call.find(MEMBERS, node.id))}
 
     @operation("nodes:delete", status=202, on=_THE)
@@ -81,10 +78,17 @@ class Nodes:
         number = call.conductor.tend_group(call.ctxt, node.group_id, GroupAction.CHECK)
         return call.accepted({"action": str(number)}, number)
 
-    @operation("nodes:action", status=202, on=_THE)
+    @operation("nodes:action", body=schemas.RECOVER_NODE, status=202, on=_THE)
     def recover(self, call: Call, node: Member) -> Any:
-        """Have the server of a node replaced."""
-        number = call.conductor.recover_member(call.ctxt, node.id)
+        """Have the server of a node replaced, or repaired in another way that is named."""
+        asked = recovery.asked(call.body["recover"])
+        repair = asked.repair or Repair.RECREATE
+        if repair == Repair.RECREATE and not asked.check:
+            number = call.conductor.recover_member(call.ctxt, node.id)
+        else:
+            which = (call.ctxt, node.id, repair.value)
+            number = call.conductor.repair_member(*which, soft=asked.soft, check=asked.check)
+        number = number or _last_about(call, node)
         return call.accepted({"action": str(number)}, number)
 
     @operation("nodes:action", on=_THE)
@@ -101,6 +105,12 @@ class Nodes:
 ACTIONS = {"check": "check", "recover": "recover"}
 
 
+def _last_about(call: Call, node: Member) -> int:
+    """Return the last operation about a node's server: of those that begin no other one."""
+    return call.read(actions.last_of_server, str(node.server_uuid)) or 0
+
+
 def _shown(call: Call, one: Member, details: Any = None) -> dict[str, Any]:
     names = call.read(reads.names, PROFILES, [one.profile_id])
-    return views.node(one, names.get(one.profile_id, ""), details)
+    waits = call.read(waiting.of_servers, views.placed([one]))
+    return views.node(one, names.get(one.profile_id, ""), waits, details)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.clustering import schemas, specs, views
+from api.clustering import policy_specs, schemas, views
 from api.clustering.call import Call, operation, the
 from db.reads.groups.groups import POLICIES, Policy
 from web.guard import Reply
@@ -18,16 +18,14 @@ class Policies:
     @operation("policies:index")
     def index(self, call: Call) -> Any:
         """List policies."""
-        found = call.listed(POLICIES, "name")
-        wanted = call.query.last("type")
-        shown = [views.policy(one) for one in found]
-        return {"policies": [one for one in shown if wanted in (None, one["type"])]}
+        found = call.listed(POLICIES, call.filters("name", "type"))
+        return {"policies": [views.policy(one) for one in found]}
 
     @operation("policies:create", body=schemas.POLICY, status=201)
     def create(self, call: Call) -> Any:
         """Make a policy."""
         asked = call.body["policy"]
-        specs.check_policy(asked["spec"])
+        policy_specs.check_policy(asked["spec"])
         made = call.conductor.create_policy(call.ctxt, asked["name"].strip(), asked["spec"])
         location = {"Location": f"{call.root}/policies/{made}"}
         return Reply({"policy": views.policy(call.find(POLICIES, made))}, headers=location)
@@ -36,7 +34,7 @@ class Policies:
     def validate(self, call: Call) -> Any:
         """Check the spec of a policy, and make none."""
         spec = call.body["policy"]["spec"]
-        specs.check_policy(spec)
+        policy_specs.check_policy(spec)
         return {"policy": {"spec": spec, "type": views.type_of(spec), "name": "validated_policy"}}
 
     @operation("policies:get", on=_THE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.clustering import schemas, specs, views
-from api.clustering.call import Call, operation, the
+from api.clustering.call import Call, changes, operation, the
 from conductor.rpc.groups import NewProfile
 from db.reads.groups.groups import PROFILES, Profile
 from web.guard import Reply
@@ -19,10 +19,8 @@ class Profiles:
     @operation("profiles:index")
     def index(self, call: Call) -> Any:
         """List profiles."""
-        found = call.listed(PROFILES, "name")
-        wanted = call.query.last("type")
-        shown = [views.profile(one) for one in found]
-        return {"profiles": [one for one in shown if wanted in (None, one["type"])]}
+        found = call.listed(PROFILES, call.filters("name", "type"))
+        return {"profiles": [views.profile(one) for one in found]}
 
     @operation("profiles:create", body=schemas.PROFILE, status=201)
     def create(self, call: Call) -> Any:
@@ -54,10 +52,8 @@ class Profiles:
     def update(self, call: Call, profile: Profile) -> Any:
         """Change the name or the metadata of a profile."""
         asked = call.body["profile"]
-        values = {"name": asked.get("name"), "meta": asked.get("metadata")}
-        changed = {name: value for name, value in values.items() if value is not None}
-        if changed:
-            call.conductor.change_profile(call.ctxt, profile.id, changed)
+        changed = changes(name=asked.get("name"), meta=asked.get("metadata"))
+        call.conductor.change_profile(call.ctxt, profile.id, changed)
         return {"profile": views.profile(call.find(PROFILES, profile.id))}
 
     @operation("profiles:delete", status=204, on=_THE)

@@ -5,19 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from api.clustering import schemas, views
-from api.clustering.call import Call, operation, the
+from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
 from common import ids
 from common.errors import Forbidden, Invalid, NotFound, Unimplemented
 from common.resources import webhooks
 from conductor.rpc.groups import NewReceiver
 from db.reads.groups.groups import GROUPS, RECEIVERS, Receiver
+from db.reads.groups.shown import CLUSTER_ACTIONS
 from web.guard import Reply
 from web.rate_limits import TooManyRequests
 
 _THE = the(RECEIVERS)
 #: what a webhook may do
 ACTIONS = ("CLUSTER_SCALE_OUT", "CLUSTER_SCALE_IN", "CLUSTER_CHECK", "CLUSTER_RECOVER")
+_TYPES = ("webhook", "message")
+_NAMES = frozenset(CLUSTER_ACTIONS.values())
 _SECONDS = 60
 _COUNT_MOST = 1000
 
@@ -28,11 +31,10 @@ class Receivers:
     @operation("receivers:index", asks=("clusters:global",))
     def index(self, call: Call) -> Any:
         """List receivers."""
-        of: dict[str, Any] = {}
-        cluster = call.query.last("cluster_id")
-        if cluster is not None:
-            of["group_id"] = referred(call, GROUPS, cluster).id
-        found = call.listed(RECEIVERS, "name", "action", **of)
+        wanted = call.filters("name", "cluster_id", "user", type=_TYPES, action=_NAMES)
+        if clusters := wanted.get("cluster_id"):
+            wanted["cluster_id"] = tuple(referred(call, GROUPS, one).id for one in clusters)
+        found = call.listed(RECEIVERS, wanted)
         return {"receivers": [views.receiver(call, one) for one in found]}
 
     @operation("receivers:create", body=schemas.RECEIVER, status=201)
@@ -70,14 +72,13 @@ class Receivers:
     def update(self, call: Call, receiver: Receiver) -> Any:
         """Change the name, the action or the parameters of a receiver."""
         asked = call.body["receiver"]
-        values: dict[str, Any] = {"name": asked.get("name")}
-        if asked.get("action") is not None:
-            values["action"] = _action(asked["action"])
-        if asked.get("params") is not None:
-            values["params"] = _params(asked["params"])
-        changed = {name: value for name, value in values.items() if value is not None}
-        if changed:
-            call.conductor.change_receiver(call.ctxt, receiver.id, changed)
+        action, params = asked.get("action"), asked.get("params")
+        changed = changes(
+            name=asked.get("name"),
+            action=None if action is None else _action(action),
+            params=None if params is None else _params(params),
+        )
+        call.conductor.change_receiver(call.ctxt, receiver.id, changed)
         return {"receiver": views.receiver(call, call.find(RECEIVERS, receiver.id))}
 
     @operation("receivers:delete", status=204, on=_THE)
@@ -116,7 +117,7 @@ class Webhooks:
 def _action(name: str) -> str:
     if name in ACTIONS:
         return name
-    if name.startswith("NODE_") or name not in views.ACTIONS.values():
+    if name not in _NAMES:
         raise Invalid(f"Illegal action '{name}' specified.")
     raise Forbidden(f"A webhook may not do {name}; it may do {', '.join(ACTIONS)}.")
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.clustering.call import Call, operation
-from api.clustering.specs import POLICY_TYPES, PROFILE_TYPES, PROPERTIES
+from api.clustering.policy_specs import POLICY_TYPES
+from api.clustering.specs import PROFILE_TYPES, PROPERTIES
 from common.errors import NotFound
 from common.release import VERSION
 from common.resources.groups import DELETION_TYPE, First, Repair

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from api.compute.schemas import types
-from api.compute.schemas.types import one, query
+from api.compute.schemas.types import Schema, one, query
+
+UP, DOWN = "up", "down"
+_STATE: Schema = {"type": "array", "items": {"type": "string", "enum": [UP, DOWN]}}
 
 LIST = {
     "2.1": query(
@@ -13,6 +16,7 @@ LIST = {
             "host": one(types.TEXT),
             "name": one(types.TEXT),
             "unwell": one(types.TEXT),
+            "state": one(_STATE),
         },
         more=False,
     )

@@ -406,7 +406,15 @@ _FILTERS_273 = {
     **_FILTERS_266,
     "locked": types.TEXT,
 }
-_FILTERS_275 = {**_FILTERS_273, "sort_key": types.choice(*SORT_KEYS, "locked")}
+#: micronova's own, where Nova refuses what it doesn't know
+SEARCH, TOTALS = "micronova:search", "micronova:totals"
+OURS_SINCE = 75
+_FILTERS_275 = {
+    **_FILTERS_273,
+    "sort_key": types.choice(*SORT_KEYS, "locked"),
+    SEARCH: types.one({"type": "array", "items": {"type": "string", "maxLength": 255}}),
+    TOTALS: types.one({"type": "array", "items": types.BOOLEAN}),
+}
 
 
 def _list(filters: dict[str, Schema], *, more: bool) -> dict[str, Any]:

@@ -191,6 +191,13 @@ class Spool:
                     found[_image_of(path)] = path.stat().st_size
         return found
 
+    def received(self, image_id: str) -> int | None:
+        """Return how many bytes of an upload to this host have come; None: there is none now."""
+        try:
+            return (self._folder / f"{image_id}{_PART}").stat().st_size
+        except OSError:
+            return None
+
     def find(self, image_id: str) -> FilePart | None:
         """Return the complete data of an image, if they are on this host."""
         for path in self._files():

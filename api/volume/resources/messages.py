@@ -37,7 +37,8 @@ class Messages:
             wanted = Filter(call.project, equal)
             order = queries.order(call, SORTABLE)
             page, offset = queries.page(call)
-            page = Page(page.limit, None if page.marker is None else str(_marker(page.marker)))
+            marker = call.query.last("marker")
+            page = Page(page.limit, None if marker is None else _marker(marker))
             if call.query.last("message_level") not in (None, _LEVEL):
                 return {"messages": []}
         found = call.read(reads.listing, wanted, order, page, offset)

@@ -9,7 +9,7 @@ from api.volume.call import Call, operation
 from api.volume.resources.volumes import find, truth
 from api.volume.views import links, moment
 from common.errors import Invalid, NotFound
-from conductor.rpc.volumes.transfers import NewVolumeTransfer
+from conductor.rpc.volumes.transfers import NewVolumeTransfer, new_key
 from db.reads.volumes import transfers
 from db.reads.volumes.block_storage import Filter
 from db.reads.volumes.transfers import Transfer
@@ -82,10 +82,11 @@ class Transfers:
             asked["volume_id"],
             None if name is None else _name(name),
             no_snapshots=truth(asked.get("no_snapshots", False)),
+            auth_key=new_key(),
         )
         made = call.conductor.create_volume_transfer(call.ctxt, new)
         shown = _view(call, _find(call, made.transfer_id))
-        return {"transfer": {**shown, "auth_key": made.auth_key}}
+        return {"transfer": {**shown, "auth_key": made.auth_key or new.auth_key}}
 
     @operation("volume:accept_transfer", status=202, body=schemas.ACCEPT_TRANSFER)
     def accept(self, call: Call, transfer_id: str) -> Any:

@@ -127,6 +127,7 @@ class Comparison:
             yield item(Verdict.LEAVE, refused)
         elif known is None:
             made = f"Server {uuid} of project {vm.project_id} was made since."
+            made += " Its build has yet to start it." if vm.unstarted else ""
             yield item(Verdict.ADOPT, made)
         elif known.deleted_at is not None:
             yield item(Verdict.LEAVE, f"By the record server {uuid} was deleted before.")

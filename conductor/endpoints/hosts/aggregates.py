@@ -17,8 +17,10 @@ from common.resources.aggregates import AggregateFacts, AllAggregates, ratios
 from conductor.cloud import Cloud
 from conductor.engine.periodic import Periodic, Periodics
 from conductor.images.cache_ahead import Precache
+from conductor.store import call_answers
 from conductor.store.hosts import aggregates as store
 from conductor.store.hosts import registry
+from conductor.store.ledger import group_news
 from conductor.store.outbox import notification_payloads, placement_outbox
 from conductor.store.transactions import Transaction
 from db.reads.hosts import aggregates as reads
@@ -50,6 +52,7 @@ class AggregateEndpoint:
         def work(connection: Transaction) -> int:
             made = store.create(connection, name, zone)
             notification_payloads.aggregate(connection, ctxt, made, "create")
+            call_answers.note(connection, made)
             return made
 
         number = self._cloud.store.run(work)
@@ -83,10 +86,11 @@ class AggregateEndpoint:
         self._notifier.spread(ctxt)
 
     def add_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
-        self._change(ctxt, number, "add_host", lambda c: store.add_host(c, number, host))
+        self._change(ctxt, number, "add_host", lambda c: store.add_host(c, number, host), host)
 
     def remove_aggregate_host(self, ctxt: RequestContext, number: int, host: str) -> None:
-        self._change(ctxt, number, "remove_host", lambda c: store.remove_host(c, number, host))
+        remove = store.remove_host
+        self._change(ctxt, number, "remove_host", lambda c: remove(c, number, host), host)
 
     def cache_images(self, ctxt: RequestContext, number: int, image_ids: Sequence[str]) -> None:
         self._precache.cache(ctxt, number, image_ids)
@@ -97,9 +101,13 @@ class AggregateEndpoint:
         number: int,
         action: str,
         change: Callable[[Transaction], None],
+        *moved: str,
     ) -> None:
         def work(connection: Transaction) -> None:
             change(connection)
+            # They may be in another zone now.
+            there = {*moved, *store.get(connection, number).hosts}
+            group_news.note_zones(connection, there)
             notification_payloads.aggregate(connection, ctxt, number, action)
 
         self._cloud.store.run(work)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from common.context import RequestContext
 from conductor.cloud import Cloud
 from conductor.rpc.servers.flavors import NewFlavor
+from conductor.store import call_answers
 from conductor.store.outbox import notification_payloads
 from conductor.store.servers import flavors
 from conductor.store.transactions import Transaction
@@ -22,6 +23,7 @@ class FlavorEndpoint:
         def work(connection: Transaction) -> str:
             made = flavors.create(connection, flavor)
             notification_payloads.flavor(connection, ctxt, made, "create")
+            call_answers.note(connection, made)
             return made
 
         return self._cloud.store.run(work)

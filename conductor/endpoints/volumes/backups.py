@@ -11,6 +11,7 @@ from conductor.cloud import Cloud
 from conductor.engine.access import scope
 from conductor.rpc.volumes.backups import NewBackup
 from conductor.rpc.volumes.volumes import NewVolume, VolumeEdit
+from conductor.store import call_answers
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from conductor.store.transactions import Transaction
@@ -63,6 +64,7 @@ class BackupEndpoint:
             volume = volumes.locked(connection, volume_id, scope(ctxt))
             row = backups.locked(connection, backup_id, scope(ctxt))
             restore.begin(connection, self._cloud, ctxt, volume, row)
+            call_answers.note(connection, volume_id)
             return volume_id, None
 
         found, operation = self._cloud.store.run(work)
@@ -87,6 +89,7 @@ class BackupEndpoint:
         made, operation = create_volume.begin(connection, self._cloud, ctxt, new)
         if operation is not None:
             backups.change(connection, row.id, status=BackupStatus.RESTORING)
+        call_answers.note(connection, made)
         return made, operation
 
     def reset_backup(self, ctxt: RequestContext, backup_id: str, status: str) -> None:

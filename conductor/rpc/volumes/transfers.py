@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from common.context import RequestContext
+
+#: characters of a key are half as many bytes: Cinder's length
+_KEY_BYTES = 8
+
+
+def new_key() -> str:
+    """Return a key that a person can type."""
+    return secrets.token_hex(_KEY_BYTES)
 
 
 @dataclass(frozen=True)
@@ -16,14 +25,17 @@ class NewVolumeTransfer:
     name: str | None = None
     no_snapshots: bool = False
     """Whether the volume's snapshots stay where they are."""
+    auth_key: str = field(default="", repr=False)
+    """What opens it; empty: one is drawn, and answered."""
 
 
 @dataclass(frozen=True)
 class OfferedVolume:
-    """A transfer that began. The key is known to its reader alone: it isn't kept."""
+    """A transfer that began."""
 
     transfer_id: str
     auth_key: str = field(repr=False)
+    """The key, if it was drawn: it is known to its reader alone. Else empty."""
 
 
 class VolumeTransferRpc(Protocol):
@@ -32,7 +44,7 @@ class VolumeTransferRpc(Protocol):
     def create_volume_transfer(
         self, ctxt: RequestContext, transfer: NewVolumeTransfer
     ) -> OfferedVolume:
-        """Offer a volume; return the transfer's id with its key, which is kept nowhere.
+        """Offer a volume; return the transfer's id, with the key if it was drawn.
 
         Raises VolumeNotFound, Invalid (its status, or a snapshot's).
         """

@@ -16,7 +16,8 @@ from conductor.store.ledger.bulk_migrations import Begun
 
 #: how often one server is tried
 MAX_TRIES = 3
-#: pause after which a server that found no host is tried again, where that is waited for
+#: pause after which a server that found no host is tried again, where that is waited for, unless
+#: a host has more room before
 ROOM_SECONDS = 30.0
 NOT_LIVE = "it can't be moved while it runs, and is not to be stopped"
 
@@ -127,6 +128,7 @@ def refused(move: Move, why: str, now: datetime.datetime) -> Move:
         move = dataclasses.replace(move, state=MoveState.WAITING)
     else:
         move = dataclasses.replace(move, tries=move.tries + 1)
+    move = dataclasses.replace(move, waits_since=None)
     if move.tries >= MAX_TRIES:
         moved = move.state == MoveState.CONFIRMING
         state = MoveState.MOVED if moved else MoveState.FAILED
@@ -149,6 +151,7 @@ def _ended(move: Move, its: Begun, plan: BulkPlan, now: datetime.datetime) -> Mo
         tries=move.tries - 1,
         not_before=now + datetime.timedelta(seconds=ROOM_SECONDS),
         reason=why,
+        waits_since=move.waits_since or now,
     )
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from common.messages.scheduling import Decision, RequestSpec, Suggestion
+from common.messages.scheduling import ROOM_FILTERS, Decision, RequestSpec, Suggestion
 from common.story.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
 from conductor.store.servers.flavor_offers import Limits, Offer
 
-#: filters that refuse for lack of room
-_ROOM = {"resources", "storage_room"}
 #: number of flavors that are tried, and named
 _TRIED, _NAMED = 6, 3
 #: fields of a suggestion that neither flavors nor groups change
@@ -114,7 +112,7 @@ def _given_up(decision: Decision, reason: str, least: int) -> Decision:
 
 def sentence(decision: Decision, flavors: Sequence[str]) -> str:
     """Return what the owner reads; ``flavors`` would do."""
-    want_of_room = decision.counts and decision.counts.keys() <= _ROOM
+    want_of_room = decision.counts and decision.counts.keys() <= ROOM_FILTERS
     text = (
         f"No valid host was found: none {'has room' if want_of_room else 'can take the server'}."
     )

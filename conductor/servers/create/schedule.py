@@ -35,7 +35,8 @@ from conductor.servers.create.commits import (
 from conductor.servers.create.offers import Offers
 from conductor.servers.create.selects import Selects, Undecided
 from conductor.servers.create.unwind import Unwinding
-from conductor.servers.waiting.waits import Room, Waits
+from conductor.servers.waiting.free_room import Room
+from conductor.servers.waiting.waits import Waits
 from conductor.store.hosts import registry
 from conductor.store.ledger import batches
 from conductor.store.ledger import operations as ledger
@@ -80,11 +81,12 @@ class Placing:
         claims: tuple[Mapping[str, Any], ...] = ()
         unusable: list[str] = []
         exhausted: str | None = None
-        unusable += (*self._waits.kept_from(operation), *self._silent(operation))
-        room = self._waits.room_for(server)
+        unusable += self._silent(operation)
+        kept = self._waits.kept_from([operation])
+        room = self._waits.room_for(server, kept)
         for _ in range(_LOSSES):
             started = clock.utcnow()
-            decision = self._select(operation, server, alternates, unusable)
+            decision = self._select(operation, server, alternates, unusable, kept)
             decision = dataclasses.replace(decision, claims=(*claims, *decision.claims))
             if decision.host is None:
                 self._no_valid_host(operation, server, decision, started, exhausted, room)
@@ -98,7 +100,7 @@ class Placing:
                 placed_or_why_not = exhausted = error.message
                 unusable += self._neighbours(decision.host)
             if not isinstance(placed_or_why_not, str):
-                self._waits.placed(operation)
+                self._waits.placed(operation, str(decision.uuid))
                 return placed_or_why_not
             why = placed_or_why_not
             LOG.info(
@@ -130,13 +132,18 @@ class Placing:
         started = clock.utcnow()
         around = self._around(*builds[0])
         seconds = self._patience()
-        room = self._waits.room_for(builds[0][1])
+        kept = self._waits.kept_from([operation for operation, _ in builds])
+        room = self._waits.room_for(builds[0][1], kept)
         # Servers that were deleted since the request don't count as missing.
         least = min(builds[0][0].asked(CreateParams).min_count, len(builds))
         decisions = self._cloud.scheduler.select_many(
             builds[0][0].ctxt,
             tuple(
-                dataclasses.replace(_requested(operation, server, around, seconds), least=least)
+                dataclasses.replace(
+                    _requested(operation, server, around, seconds),
+                    least=least,
+                    kept_hosts=_names(kept),
+                )
                 for operation, server in builds
             ),
         )
@@ -184,7 +191,8 @@ class Placing:
         try:
             if any(one.decision.host is None for one in chosen):
                 for one in chosen:
-                    room = self._waits.room_for(one.server)
+                    kept = self._waits.kept_from([one.operation])
+                    room = self._waits.room_for(one.server, kept)
                     self._no_valid_host(
                         one.operation, one.server, one.decision, one.started, room=room
                     )
@@ -196,6 +204,10 @@ class Placing:
             uuid = chosen[0].server.uuid
             LOG.info("Server %s is scheduled by itself: %s", uuid, error.message)
             return [None]
+        for one, now in zip(chosen, found, strict=True):
+            waited = one.operation.planned(CreatePlan).waits_since is not None
+            if not (waited or isinstance(now, str)):
+                self._cloud.news.taken(str(one.decision.uuid))
         return [None if isinstance(one, str) else one for one in found]
 
     def _around(self, operation: Operation, server: Server) -> _Around:
@@ -226,10 +238,12 @@ class Placing:
         server: Server,
         alternates: tuple[Alternate, ...],
         unusable: Sequence[str],
+        kept: Mapping[str, str],
     ) -> Decision:
         requested = _requested(
             operation, server, self._around(operation, server), self._patience()
         )
+        requested = dataclasses.replace(requested, kept_hosts=_names(kept))
         if unusable:
             ignored = (*requested.ignore_hosts, *unusable)
             requested = dataclasses.replace(requested, ignore_hosts=ignored)
@@ -294,7 +308,8 @@ class Placing:
             return
         if self._awaits_network(operation):
             return
-        why_not = self._waits.begin([(operation, server)], owner_reason, room or {})
+        short = {host for one in decision.refused.get("resources", ()) for host in one.hosts}
+        why_not = self._waits.begin([(operation, server)], owner_reason, room or {}, short)
         if why_not is None:
             return
         reason, owner_reason = f"{reason}{why_not}", f"{owner_reason}{why_not}"
@@ -339,6 +354,11 @@ def _first_alone(chosen: Sequence[Chosen]) -> Iterator[Sequence[Chosen]]:
             yield rest[start : start + size]
 
 
+def _names(kept: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of kept hosts in one order: requests that are alike have the same."""
+    return tuple(sorted(kept.values()))
+
+
 def _requested(
     operation: Operation, server: Server, around: _Around, seconds: float
 ) -> RequestSpec:
@@ -358,6 +378,7 @@ def _requested(
         vlans=build_command.vlans((one.bridge, one.vlan) for one in asked.networks),
         ignore_hosts=operation.planned(CreatePlan).failed_hosts,
         force_host=asked.force_host,
+        cluster=hints.cluster(server.scheduler_hints),
         hints=server.scheduler_hints,
         server_hosts=around.server_hosts,
         group=around.group,

@@ -11,13 +11,22 @@ from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from common.resources import groups
 from common.resources import quotas as limits
-from common.resources.groups import UNLIMITED, WHILE, GroupAction, MemberState, Status
+from common.resources.groups import (
+    REPAIR,
+    UNLIMITED,
+    WHILE,
+    GroupAction,
+    MemberState,
+    Repair,
+    Status,
+)
 from common.resources.states import OperationState, ResourceType
 from common.rpc import deadlines
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.access import scope
 from conductor.rpc.groups import GroupChanges, NewGroup, Resize
+from conductor.servers.groups import seen
 from conductor.servers.groups.reconcile import new_member
 from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Group, Member
@@ -75,6 +84,7 @@ def create(
         "meta": dict(new.metadata),
         "config": dict(new.config),
         "context": context_of(ctxt),
+        "default_wait_seconds": groups.WAIT_SECONDS,
         "status": Status.CREATING,
         "status_reason": "Its members are being created.",
     }
@@ -148,9 +158,11 @@ def _begin(
     ctxt: RequestContext,
     group: Group,
     action: GroupAction,
+    marks: Mapping[str, str] | None = None,
 ) -> Operation:
     """Write an operation that looks at the group now, and what the group shows until then."""
-    item = start.new(cloud, action, (ResourceType.GROUP, group.id), group.project_id)
+    which = (ResourceType.GROUP, group.id)
+    item = start.new(cloud, action, which, group.project_id, marks=marks)
     status = WHILE.get(action, Status.RESIZING)
     store.change(connection, group.id, status=status, updated_at=clock.utcnow())
     operation = ledger.insert(connection, ctxt, [item])[0]
@@ -165,11 +177,12 @@ def begin(
     ctxt: RequestContext,
     group_id: str,
     action: GroupAction,
+    marks: Mapping[str, str] | None = None,
 ) -> tuple[Group, Operation]:
     """Lock a group and begin an operation about it. Raises NotFound, Conflict, AlreadyBegun."""
     group = locked(connection, ctxt, group_id)
     _require_once(connection, group_id)
-    return group, _begin(cloud, connection, ctxt, group, action)
+    return group, _begin(cloud, connection, ctxt, group, action, marks)
 
 
 def locked(connection: Transaction, ctxt: RequestContext, group_id: str) -> Group:
@@ -191,7 +204,7 @@ def change(
     group_id: str,
     changes: GroupChanges,
 ) -> Operation:
-    """Change a group's row; with another profile its members are replaced."""
+    """Change a group's row; with another profile its members are replaced. Raises Invalid."""
     group, operation = begin(cloud, connection, ctxt, group_id, GroupAction.UPDATE)
     values: dict[str, Any] = {
         "name": changes.name,
@@ -208,6 +221,8 @@ def change(
         values |= {"profile_id": profile, **_AFRESH, "status_reason": ""}
         values |= {"former_profile_id": group.profile_id, "paused": False}
         values |= {"rolling": not changes.profile_only}
+    if not values:
+        raise Invalid("No property needs an update.")
     store.change(connection, group_id, **values)
     return operation
 
@@ -243,12 +258,20 @@ def sized(desired: int, asked: Resize) -> int:
 
 
 def tend(
-    cloud: Cloud, connection: Transaction, ctxt: RequestContext, group_id: str, action: GroupAction
+    cloud: Cloud,
+    connection: Transaction,
+    ctxt: RequestContext,
+    group_id: str,
+    action: GroupAction,
+    repair: Repair | None = None,
 ) -> Operation:
-    """Have members looked at, or repaired."""
-    _, operation = begin(cloud, connection, ctxt, group_id, action)
+    """Have members looked at, or repaired: in this way, or as the health policy says."""
+    marks = {} if repair is None else {REPAIR: repair.value}
+    _, operation = begin(cloud, connection, ctxt, group_id, action, marks)
     if action == GroupAction.RECOVER:
         store.change(connection, group_id, **_AFRESH)
+    if repair is not None:
+        store.forget_repairs(connection, group_id)
     return operation
 
 
@@ -386,12 +409,19 @@ def replace(
 
 
 def recover_member(
-    cloud: Cloud, connection: Transaction, ctxt: RequestContext, member_id: str
+    cloud: Cloud,
+    connection: Transaction,
+    ctxt: RequestContext,
+    member_id: str,
+    *,
+    check: bool = False,
 ) -> Operation:
-    """Have a member's server replaced."""
+    """Have a member's server replaced; ``check``: unless it is well."""
     member = store.member(connection, member_id, scope(ctxt))
     if member.group_id is None:
         raise Conflict(f"The node '{member.name}' is in no cluster, so nothing replaces it.")
+    if check and seen.is_left_alone(member):
+        return begin(cloud, connection, ctxt, member.group_id, GroupAction.CHECK)[1]
     _, operation = begin(cloud, connection, ctxt, member.group_id, GroupAction.RECOVER)
     store.change(connection, member.group_id, **_AFRESH)
     if member.state == MemberState.KEPT and member.server_uuid is not None:

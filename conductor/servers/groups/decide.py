@@ -83,10 +83,9 @@ class _Deciding(Draft):
             if one.state == MemberState.KEPT:
                 self._fail(one.reason or "its creation failed")
                 self._mark([one], MemberState.REPLACED)
-        for one in self._is(Condition.SICK):
-            if one.ready_at is not None and self._ready_in(one) > 0:
-                self._fail(f"{one.name} did not remain well for long enough")
-                self._mark([one], MemberState.REPLACED)
+        for one in self._unsteady():
+            self._fail(f"{one.name} did not remain well for long enough")
+            self._mark([one], MemberState.REPLACED)
         for one in self._never_well():
             self._fail(f"{one.name} did not become well: {one.health_reason}")
             self._mark([one], MemberState.REPLACED, f"It did not become well: {one.health_reason}")
@@ -101,6 +100,16 @@ class _Deciding(Draft):
                 self._change(one, reason="")
             elif one.recoveries and self._is_ready(one):
                 self._change(one, recoveries=0)
+
+    def _unsteady(self) -> list[Member]:
+        """Return members that were well for less time than they have to be, where others are."""
+        if self._all_unwell():
+            return []
+        return [
+            one
+            for one in self._is(Condition.SICK)
+            if one.ready_at is not None and self._ready_in(one) > 0 and self._is_settled(one)
+        ]
 
     def _never_well(self) -> list[Member]:
         """Return new members that their checks say are not well, where others are."""
@@ -146,7 +155,9 @@ class _Deciding(Draft):
             gone = self._first(kept)[: -missing - surge]
             if self.facts.deletion.destroy:
                 uneven = len(gone) == 1 and self._is_uneven(kept)
-                why = "Its zone has more servers than others." if uneven else "The group shrinks."
+                noun = "zone" if self.options.zones else "cluster"
+                crowded = f"Its {noun} has more servers than others."
+                why = crowded if uneven else "The group shrinks."
                 self._mark(gone, MemberState.LEAVING, why)
             else:
                 self._take_out(gone)
@@ -161,15 +172,21 @@ class _Deciding(Draft):
         outdated = sum(map(self._is_outdated, self._kept()))
         return max(min(self.options.max_surge, outdated), self._spread_surge())
 
-    # --- its zones
+    # --- its zones, or clusters
 
     def _is_uneven(self, members: Iterable[Member]) -> bool:
-        """Return whether the zones that work differ too much by these members."""
-        zones = [one for one in self.options.zones if one in self.facts.usable]
-        return spread.is_uneven(zones, members)
+        """Return whether the zones that work, or the clusters if the group names no zones, differ
+        too much by these members."""
+        if self.options.zones:
+            zones = [one for one in self.options.zones if one in self.facts.usable]
+            return spread.is_uneven(zones, members, spread.by_zone)
+        there = [*members]
+        works = spread.clusters_in(self.facts.clusters, {one.pinned_zone for one in there})
+        clusters = [one for one in self.options.clusters if one in works]
+        return spread.is_uneven(clusters, there, spread.by_cluster)
 
     def _spread_surge(self) -> int:
-        """Return 1 while a member is created for a zone that has too few; else 0.
+        """Return 1 while a member is created for a zone or cluster that has too few; else 0.
 
         A creation that failed, or was refused, ends that until another one succeeds.
         """
@@ -185,7 +202,7 @@ class _Deciding(Draft):
         return int(is_one and self._is_uneven(ready))
 
     def _even_out(self) -> None:
-        """Add a member for a zone that has too few, once nothing else is under way."""
+        """Add a member for a zone or cluster that has too few, once nothing else is under way."""
         leaving = len(self.members) - len(self._kept())
         if len(self._kept()) == self.group.desired and not leaving and self._spread_surge():
             self.round.added = max(self.round.added, 1)
@@ -260,9 +277,10 @@ class _Deciding(Draft):
             return
         if self.group.paused or self.group.halted is not None:
             return
-        # Those that don't work are missed by nobody.
+        # Those that don't work are missed by nobody, unless that is so of all at once.
         idle = [one for one in outdated if self.seen[one.id] in _MISSED_BY_NOBODY]
-        self._retire(idle)
+        all_of_them = self._all_unwell()
+        self._retire(one for one in idle if one not in all_of_them and self._is_settled(one))
         ready = sum(map(self._is_ready, self._kept()))
         spare = ready - (self.group.desired - self.options.max_unavailable)
         working = [one for one in self._first(outdated) if one not in idle]

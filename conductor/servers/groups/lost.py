@@ -12,7 +12,9 @@ from common.errors import Invalid, Unavailable
 from common.log import logger
 from conductor.cloud import Cloud
 from conductor.servers.move import begin_evacuation
+from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Member
+from conductor.store.hosts import registry
 from conductor.store.servers import servers
 from conductor.sync import whereabouts
 
@@ -36,6 +38,8 @@ class LostMembers:
         try:
             service = whereabouts.ha_service(self._cloud, ctxt, server)
         except Unavailable as error:
+            if self._is_lost(str(server.cluster)):
+                return False
             LOG.warning("Whether server %s is recovered is not known: %s", uuid, error.message)
             return True
         if service is None or not service.is_recovered:
@@ -47,3 +51,10 @@ class LostMembers:
             return False
         self._cloud.start(operation)
         return True
+
+    def _is_lost(self, cluster: str) -> bool:
+        """Return whether all hosts of a cluster are lost: no node is left to recover VMs on, nor
+        to be asked about it."""
+        with self._cloud.store.read() as connection:
+            names = registry.hosts_in(connection, cluster)
+            return store.are_lost(connection, names, self._cloud.patience())

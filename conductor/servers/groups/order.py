@@ -6,7 +6,7 @@ import collections
 import random
 from collections.abc import Collection, Sequence
 
-from common.resources.groups import First
+from common.resources.groups import CLUSTERS, First
 from conductor.store.groups.groups import Group, Member
 
 
@@ -19,6 +19,7 @@ def first(
     """
     hosts = collections.Counter(str(one.host) for one in members if one.host)
     zones = collections.Counter(str(one.availability_zone) for one in members if one.host)
+    clusters = collections.Counter(_cluster(group, one) for one in members)
     shuffled = random.Random(group.id)  # noqa: S311 - the same after a crash
     age = {one.id: (one.server_created_at or one.created_at).timestamp() for one in members}
 
@@ -31,7 +32,8 @@ def first(
             First.RANDOM: shuffled.random(),
         }[criteria]
         old = not outdated if criteria == First.OLDEST_PROFILE else False
-        crowd = (-zones[str(one.availability_zone)], -hosts[str(one.host)])
+        wide = (-zones[str(one.availability_zone)], -clusters[_cluster(group, one)])
+        crowd = (*wide, -hosts[str(one.host)])
         return (one.id in working, old, *crowd, by, one.member_index)
 
     left = sorted(members, key=lambda one: one.member_index or 0)
@@ -41,4 +43,10 @@ def first(
         left.remove(found[-1])
         hosts[str(found[-1].host)] -= 1
         zones[str(found[-1].availability_zone)] -= 1
+        clusters[_cluster(group, found[-1])] -= 1
     return found
+
+
+def _cluster(group: Group, member: Member) -> str:
+    """Return the cluster of a member, in a group that is spread over them."""
+    return str(member.cluster) if group.config.get(CLUSTERS) else ""

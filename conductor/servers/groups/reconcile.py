@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,20 +29,23 @@ from common.resources import groups, hints
 from common.resources.groups import (
     DELETION_TYPE,
     HEALTH_TYPE,
+    REPAIR,
     GroupAction,
+    Health,
     MemberState,
+    Options,
     Repair,
 )
 from common.resources.states import OperationState
 from conductor.cloud import Cloud
 from conductor.engine.settling import Settling
 from conductor.engine.stages import Stage, Table, Work
-from conductor.rpc.servers.servers import CreateServers, RebuildServer
+from conductor.rpc.servers.servers import CreateServers
 from conductor.servers.accept import Accept
 from conductor.servers.create.begin_create import CreateAcceptance
-from conductor.servers.disks.begin_rebuild import RebuildAcceptance
 from conductor.servers.groups import decide, places, seen, spread
 from conductor.servers.groups.lost import LostMembers
+from conductor.servers.groups.repairs import Repairs
 from conductor.servers.groups.seen import Condition, Facts, Round
 from conductor.store.groups import groups as store
 from conductor.store.groups.groups import Group, Look, Member
@@ -50,7 +53,6 @@ from conductor.store.ledger import group_news, leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks.pools import Within
 from conductor.store.records import Operation
-from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
@@ -76,7 +78,7 @@ class GroupFlow:
         self._cloud = cloud
         self._creates = CreateAcceptance(cloud)
         self._accept = Accept(cloud)
-        self._rebuilds = RebuildAcceptance(cloud)
+        self._repairs = Repairs(cloud)
         self._lost = LostMembers(cloud)
         self._settling = Settling(cloud)
 
@@ -93,7 +95,7 @@ class GroupFlow:
         for uuid in found.round.deletes:
             self._begin(functools.partial(self._accept.act, ctxt, uuid, "delete"))
         for member, repair in found.round.repairs:
-            self._begin(functools.partial(self._repair, ctxt, member, repair))
+            self._begin(functools.partial(self._repairs.by_policy, ctxt, member, repair))
         self._replace_lost(task, ctxt, found.round.lost)
         for member_id in found.round.creates:
             if not self._create(task, member_id):
@@ -233,15 +235,6 @@ class GroupFlow:
 
     # --- what is begun
 
-    def _repair(self, ctxt: RequestContext, member: Member, repair: Repair) -> Operation | None:
-        uuid = str(member.server_uuid)
-        with self._cloud.store.read() as connection:
-            server = servers.get(connection, uuid)
-        if repair == Repair.REBUILD and server.root_image_id is not None:
-            request = RebuildServer(server.root_image_id, server.image_properties)
-            return self._rebuilds.rebuild(ctxt, uuid, request)
-        return self._accept.act(ctxt, uuid, _STARTS.get(str(member.vm_state), "reboot-hard"))
-
     def _create(self, task: Work, member_id: str) -> bool:
         """Create a member's server, unless it has one; return whether others may follow."""
         try:
@@ -288,10 +281,13 @@ class GroupFlow:
         if request is None:
             raise NotFound(f"The profile '{group.profile_id}' is deleted.")
         options = groups.options(group.config)
-        zone = spread.zone(options.zones, look.zones, look.members) or request.availability_zone
+        zones = (options.zones, look.zones, look.members, spread.by_zone)
+        zone = spread.fewest(*zones) or request.availability_zone
         asked = dict(request.scheduler_hints)
-        if options.wait_seconds:
-            asked[hints.WAIT] = str(options.wait_seconds)
+        if cluster := _cluster(look, options, zone):
+            asked[hints.CLUSTER] = cluster
+        if seconds := _wait_seconds(look, request):
+            asked[hints.WAIT] = str(seconds)
         named = {"cluster_id": group.id, "cluster_node_id": member.id}
         return dataclasses.replace(
             request,
@@ -322,6 +318,27 @@ class GroupFlow:
         self._cloud.store.run(work)
 
 
+def _cluster(look: Look, options: Options, zone: str | None) -> str | None:
+    """Return the cluster of Proxmox VE in which a new member of this zone is created."""
+    there = spread.clusters_in(look.clusters, {zone})
+    # A zone that the group names has its own share of the members.
+    mine = [one for one in look.members if not options.zones or one.pinned_zone == zone]
+    return spread.fewest(options.clusters, there, mine, spread.by_cluster)
+
+
+def _wait_seconds(look: Look, request: CreateServers) -> int:
+    """Return how long a new member waits for room; 0: as its profile says, or not at all."""
+    group = look.group
+    options = groups.options(group.config)
+    if options.wait_seconds is not None:
+        return options.wait_seconds
+    said = hints.WAIT in request.scheduler_hints or hints.WAIT in request.flavor.extra_specs
+    kept = sum(one.state != MemberState.LEAVING for one in look.members)
+    # A member that nobody asked for evens out places: it does not wait.
+    more = kept > group.desired and not group.rolling
+    return 0 if said or more else group.default_wait_seconds or 0
+
+
 def _of_maker(look: Look, operation: Operation) -> RequestContext:
     """Return the context of what is done with members: the group's maker's, under the request ID
     of the group's operation, also where an administrator asked for that."""
@@ -332,31 +349,27 @@ def _of_maker(look: Look, operation: Operation) -> RequestContext:
     return RequestContext.from_message({**look.context, **asked})
 
 
-_STARTS: Mapping[str, str] = {
-    "stopped": "start",
-    "paused": "unpause",
-    "suspended": "resume",
-}
-
-
 def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
     """Return what a round is decided by."""
     by_type = {str(one["type"]): one for one in look.policies}
     options = groups.options(look.group.config)
     checks = groups.checks(options, by_type.get(HEALTH_TYPE))
+    recoveries = [one for one in opened or () if one.action == GroupAction.RECOVER]
+    asked = [Repair(one.context[REPAIR]) for one in recoveries if one.context.get(REPAIR)]
     return Facts(
         look.group,
         look.members,
         options,
         groups.deletion(by_type.get(DELETION_TYPE)),
-        groups.health(by_type.get(HEALTH_TYPE)),
+        Health((asked[-1],)) if asked else groups.health(by_type.get(HEALTH_TYPE)),
         clock.utcnow(),
         checked=checks.is_any,
         settle_seconds=checks.interval_seconds + seen.SETTLE_SECONDS,
         away=look.away,
         usable=look.zones,
+        clusters=look.clusters,
         taken=look.taken,
-        recover=any(one.action == GroupAction.RECOVER for one in opened or ()),
+        recover=bool(recoveries),
     )
 
 

@@ -56,10 +56,18 @@ def condition(member: Member) -> Condition:
         return Condition.WELL
     if _is_kept_off(member):
         return Condition.BUSY
-    if member.vm_state == VmState.ERROR:
-        return Condition.SICK if member.launched_at is not None else Condition.FAILED
-    at_rest = member.vm_state in AT_REST and member.task_state is None
-    return Condition.SICK if at_rest else Condition.BUSY
+    if member.vm_state == VmState.ERROR and member.launched_at is None:
+        return Condition.FAILED
+    # What is done to a server in ERROR, unless it is being deleted, repairs it.
+    in_error = member.vm_state == VmState.ERROR and member.task_state == TaskState.DELETING
+    at_rest = member.vm_state in (*AT_REST, VmState.ERROR) and member.task_state is None
+    return Condition.SICK if at_rest or in_error else Condition.BUSY
+
+
+def is_left_alone(member: Member) -> bool:
+    """Return whether a repair that looks first leaves a member as it is."""
+    unwell = (Condition.NONE, Condition.FAILED, Condition.SICK)
+    return condition(member) not in unwell and member.health != CheckResult.SICK
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,8 @@ class Facts:
     """Members without servers whose volumes or ports are not free → why."""
     usable: frozenset[str] = frozenset()
     """Zones in which a host works."""
+    clusters: frozenset[tuple[str, str]] = frozenset()
+    """(zone, cluster of Proxmox VE) of hosts that work."""
 
     def is_sick(self, member: Member) -> bool:
         """Return whether a member's guest does not answer, though it runs."""

@@ -20,6 +20,7 @@ from conductor.plans import CommandPlan
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.servers import build_command
 from conductor.servers.guest import plugging
+from conductor.store import call_answers
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks, user_ports
 from conductor.store.networks.networks import Network, Port, RequestedPort, ServerPorts
@@ -87,6 +88,7 @@ class PlugAcceptance:
         nic = build_command.nic_on(network, port)
         plan = CommandPlan(plugging.place(server), Plug(nic=nic, slot=slot))
         begun = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
+        call_answers.note(connection, port.id)
         return begun, port.id
 
     def _network(

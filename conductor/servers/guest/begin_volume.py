@@ -19,6 +19,7 @@ from conductor.engine.access import scope
 from conductor.plans import CommandPlan
 from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
 from conductor.servers.guest import plugging
+from conductor.store import call_answers
 from conductor.store.records import Operation, Server
 from conductor.store.servers import servers
 from conductor.store.transactions import Transaction
@@ -92,7 +93,9 @@ class VolumeAcceptance:
         )
         plan = CommandPlan(plugging.place(server), command)
         operation = plugging.begin(connection, self._cloud, ctxt, server, ATTACH, PLUG, plan)
-        return operation, AttachedVolume(attachment_id, slot)
+        attached = AttachedVolume(attachment_id, slot)
+        call_answers.note(connection, attached)
+        return operation, attached
 
     def _detach(
         self, connection: Transaction, ctxt: RequestContext, uuid: str, volume_id: str

@@ -14,6 +14,7 @@ from common.messages.questions import CheckConsole
 from common.resources.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
+from conductor.store import call_answers
 from conductor.store.records import Server
 from conductor.store.servers import console_tokens, servers
 from conductor.store.servers.console_tokens import Permit
@@ -63,16 +64,19 @@ def authorize(
 
 def use_token(cloud: Cloud, token_hash: str) -> ConsoleTarget:
     """See ``ConductorRpc.use_console_token``."""
-    permit = cloud.store.run(
-        lambda connection: console_tokens.use(connection, token_hash, clock.utcnow())
-    )
-    if permit is None:
-        raise NotFound("The token is unknown, has expired or was used.")
-    with cloud.store.read() as connection:
+
+    def work(connection: Transaction) -> ConsoleTarget:
+        permit = console_tokens.use(connection, token_hash, clock.utcnow())
+        if permit is None:
+            raise NotFound("The token is unknown, has expired or was used.")
         server = servers.alive(connection, permit.server_uuid, None, lock=False)
         wanted = ConsoleType(permit.console_type)
         check_state(server, "vnc" if wanted is ConsoleType.NOVNC else "serial")
-        return _target(cloud, connection, server, wanted)
+        target = _target(cloud, connection, server, wanted)
+        call_answers.note(connection, target)
+        return target
+
+    return cloud.store.run(work)
 
 
 def check_state(server: Server, protocol: str) -> None:

@@ -1,4 +1,5 @@
-"""Adopt: an existing VM becomes a server. Nothing is restarted, only the mark is set.
+"""Adopt: an existing VM becomes a server. Nothing is restarted, only the mark is set. A VM whose
+build ended before its start, as the record was lost, is started.
 
 What can be refused is refused before anything is written. Then: record, VMID, ports and quota in
 one transaction, the claim, the mark; if one of these fails, record and mark are removed again, and
@@ -62,9 +63,9 @@ class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
         """Return what sets the mark, or removes it again."""
         with self._cloud.store.read() as connection:
             owner = build_command.owner(connection, task.server)
-        smbios_uuid = task.operation.asked(AdoptParams).smbios_uuid
-        on = not task.unwinding
-        return Mark(*self.about(task), on=on, smbios_uuid=smbios_uuid, **owner)
+        asked, on = task.operation.asked(AdoptParams), not task.unwinding
+        about = (*self.about(task), on, asked.smbios_uuid)
+        return Mark(*about, start=on and asked.start, **owner)
 
     def on_no_agent(self, task: Task) -> None:
         """Wait for it until the deadline."""

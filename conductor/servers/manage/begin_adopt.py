@@ -22,6 +22,7 @@ from conductor.rpc.servers.manage import Adopted, Adoption
 from conductor.servers import guest_data
 from conductor.servers.create.begin_create import hostname_of
 from conductor.servers.manage import candidate
+from conductor.store import call_answers
 from conductor.store.hosts import registry
 from conductor.store.ledger import operations as ledger
 from conductor.store.networks import adopted_ports, networks, unknown_vms
@@ -76,7 +77,7 @@ class Acceptance:
             resource,
             asked.project_id,
             plan,
-            params=AdoptParams(found.smbios_uuid),
+            params=AdoptParams(found.smbios_uuid, start=found.unstarted),
             quota=quota,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]
@@ -86,6 +87,7 @@ class Acceptance:
         row = _record(asked, found, flavor, operation, facts, nics)
         servers.insert(connection, [row])
         _record_step(connection, operation, found, nics)
+        call_answers.note(connection, Adopted(uuid, operation.id))
         return operation
 
     def _uuid(self, connection: Transaction, found: Inspection) -> str:

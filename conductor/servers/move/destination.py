@@ -24,6 +24,7 @@ from conductor.engine.stages import Task
 from conductor.plans import Place
 from conductor.rpc.servers.flavors import claimed_gib
 from conductor.servers import build_command
+from conductor.servers.waiting.kept import kept_from
 from conductor.store.hosts import registry
 from conductor.store.networks import networks
 from conductor.store.records import Server
@@ -95,6 +96,7 @@ class Destinations:
             # If that is stale, the claim may be what another conductor decided by now.
             found = self._commit(task.server, wanted, decision, volumes, commit)
             if not isinstance(found, _Lost):
+                self._cloud.news.taken(str(decision.uuid))
                 return found
             uuid, host, why = task.server.uuid, decision.host, found.reason
             LOG.info("Server %s: host %s is no longer usable: %s.", uuid, host, why)
@@ -121,6 +123,8 @@ class Destinations:
         request = dataclasses.replace(
             request,
             ignore_hosts=(str(server.host), *without),
+            # Who names a host gets it all the same.
+            kept_hosts=tuple(sorted(kept_from(self._cloud).values())) if not wanted.host else (),
             until=clock.after(seconds),
         )
         return self._cloud.scheduler.select(operation.ctxt, request), request.volumes

@@ -13,6 +13,7 @@ from common.messages.reports import Step
 from common.messages.scheduling import Decision, RequestSpec
 from conductor.cloud import Cloud
 from conductor.servers.move.shaping import sizes
+from conductor.servers.waiting.kept import kept_from
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
 from conductor.store.transactions import Transaction
@@ -38,6 +39,7 @@ def decide(
     same = _specs(wants) == _specs(has)
     if same and not any(grows.values()):
         return Decision(server.uuid, server.host, considered=1)
+    kept = kept_from(cloud) if any(grows.values()) else {}
     if not any(grows.values()):
         # The host is asked about the extra specs; a request of nothing would be refused.
         grows["memory_mib"] = 1
@@ -49,6 +51,7 @@ def decide(
         image_properties=server.image_properties,
         extra_specs=_specs(wants),
         force_host=str(server.host),
+        kept_hosts=tuple(sorted(kept.values())),
     )
     return cloud.scheduler.preview(ctxt, (request,))[0]
 

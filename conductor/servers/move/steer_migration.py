@@ -11,7 +11,7 @@ from common.resources.migrations import MigrationStatus
 from common.resources.states import TaskState
 from conductor.cloud import Cloud
 from conductor.engine.access import scope
-from conductor.store import change_events
+from conductor.store import call_answers, change_events
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Server
 from conductor.store.servers import migrations, servers
@@ -40,6 +40,8 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         _note(connection, server, "start")
         if live.status != MigrationStatus.RUNNING:
             _note(connection, server, "end")
+        else:
+            call_answers.go_on(connection)
         return server, live, worker
 
     def _note(connection: Transaction, server: Server, phase: str) -> None:

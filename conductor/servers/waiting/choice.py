@@ -12,11 +12,13 @@ import datetime
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from conductor.store.servers.waiting import Amounts, Waiting
 
-#: builds that are decided on at the same time, and hosts that are kept
+#: decisions that are made at the same time, one for all builds of a gang; hosts that are kept
 MOST = 16
+_NEVER = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 #: the part of its time that a request waits until a host is kept for it
 _PATIENCE = 4
 #: a build that was tried so many seconds ago may be tried again, whatever is known of room
@@ -45,9 +47,13 @@ def choose(
     overtake_most: int,
     *,
     again: bool,
+    taken: Mapping[str, int] = MappingProxyType({}),
+    served: Mapping[str, datetime.datetime] = MappingProxyType({}),
 ) -> Choice:
     """Return which builds are tried again. ``room``: what each host has free.
 
+    ``taken``: how many servers that did not wait each host got since the last choice;
+    ``served``: when each project's last one was woken that has a host.
     With ``again`` some are tried although nobody knows of room, unless others are decided on: what
     a filter says may have changed.
     """
@@ -59,59 +65,95 @@ def choose(
             free.take(one, ())
         else:
             asleep.append(one)
-    left = MOST - (len(waiting) - len(asleep))
-    kept = _keep(asleep, free.amounts, now, overtake_most, choice)
+    for one in asleep:
+        if times := sum(n for host, n in taken.items() if one.could_have(host)):
+            choice.overtaken[one.operation_id] = times
+    left = MOST - len({one.together for one in waiting if one.is_deciding(now)})
+    held = {one.kept for one in waiting if one.kept and one.is_deciding(now)}
+    kept = _keep(asleep, free.amounts, held, now, overtake_most, choice)
     passed: list[Waiting] = []
-    for together in in_turn(asleep):
+    for together in in_turn(asleep, served):
         if left <= 0:
             break
         mine = {kept[one.operation_id] for one in together if one.operation_id in kept}
-        if free.take_all(together, set(kept.values()) - mine):
+        if free.take_all(together, held.union(kept.values()) - mine):
             choice.woken += [one.operation_id for one in together]
-            left -= len(together)
+            left -= 1
             for before in passed:
                 times = choice.overtaken.get(before.operation_id, 0)
                 choice.overtaken[before.operation_id] = times + 1
         else:
             passed += together
     if again and left == MOST:
-        choice.woken = _untried(passed, now)
+        choice.woken = _untried(passed, now, served)
     return choice
 
 
-def in_turn(waiting: Iterable[Waiting]) -> Iterator[list[Waiting]]:
-    """Yield requests in the order of their turns, the builds of a gang together."""
+def in_turn(
+    waiting: Iterable[Waiting], served: Mapping[str, datetime.datetime]
+) -> Iterator[list[Waiting]]:
+    """Yield requests in the order of their turns, the builds of a gang together.
+
+    Each project's first comes before another one's second; among those, the project that was
+    served longest ago is the first, so that room that comes one place at a time is shared.
+    """
     gangs: dict[str | int, list[Waiting]] = {}
     for one in sorted(waiting, key=lambda one: (one.since, one.operation_id)):
-        gangs.setdefault(one.gang or one.operation_id, []).append(one)
+        gangs.setdefault(one.together, []).append(one)
     ranks: collections.Counter[str] = collections.Counter()
     ordered = []
     for together in gangs.values():
         first = together[0]
-        ordered.append((ranks[first.project_id], first.since, first.operation_id, together))
+        last = served.get(first.project_id, _NEVER)
+        turn = (ranks[first.project_id], last, first.since, first.operation_id)
+        ordered.append((turn, together))
         ranks[first.project_id] += 1
-    for *_, together in sorted(ordered, key=lambda one: one[:3]):
+    for _, together in sorted(ordered, key=lambda one: one[0]):
         yield together
+
+
+def last_served(
+    found: Sequence[Waiting], still: Sequence[Waiting], over: Mapping[int, bool]
+) -> dict[int, Waiting]:
+    """Return, of the projects that wait, the row of the last build that was woken and has a host:
+    by it all conductors know whose turn it is."""
+    projects = {one.project_id for one in still}
+    placed = [one for one in found if over.get(one.operation_id) and one.woken_at]
+    last = {one.project_id: one for one in sorted(placed, key=lambda one: str(one.woken_at))}
+    return {one.operation_id: one for one in last.values() if one.project_id in projects}
+
+
+def is_overdue(one: Waiting, now: datetime.datetime, overtake_most: int, more: int = 0) -> bool:
+    """Return whether it waited, or was overtaken, long enough for a host to be kept for it.
+
+    ``more``: how many more may have overtaken it than it says.
+    """
+    patience = (one.until - one.since) / _PATIENCE
+    return one.overtaken + more >= overtake_most or now - one.since >= patience
 
 
 def _keep(
     asleep: Sequence[Waiting],
     free: Mapping[str, Amounts],
+    held: Collection[str],
     now: datetime.datetime,
     overtake_most: int,
     choice: Choice,
 ) -> dict[int, str]:
-    """Return the hosts that are kept for those that waited long: those nearest to have room."""
+    """Return the hosts that are kept for those that waited long: those nearest to have room.
+
+    ``held``: those of others, on which a scheduler decides.
+    """
     kept: dict[int, str] = {}
     for one in sorted(asleep, key=lambda one: (one.since, one.operation_id)):
-        patience = (one.until - one.since) / _PATIENCE
-        if one.overtaken < overtake_most and now - one.since < patience:
+        if not is_overdue(one, now, overtake_most):
             continue
-        taken = set(kept.values())
-        near = one.kept if one.kept in free and one.kept not in taken else None
+        # A host that refuses it has enough: something else is wrong with it.
+        without = {*held, *kept.values(), *one.refused}
+        hosts = set(free if one.able is None else one.able) - without
+        near = one.kept if one.kept in hosts else None
         if near is None:
-            others = (host for host in free if host not in taken)
-            near = max(others, key=functools.partial(_nearness, one, free), default=None)
+            near = max(hosts, key=functools.partial(_nearness, one, free), default=None)
         if near is not None:
             kept[one.operation_id] = near
         if len(kept) == MOST:
@@ -124,7 +166,7 @@ def _keep(
 
 def _nearness(one: Waiting, free: Mapping[str, Amounts], host: str) -> tuple[float, str]:
     """Return how near a host is to have room: the free part of the scarcest class; by name."""
-    there = free[host]
+    there = free.get(host, {})
     parts = [min(1.0, there.get(name, 0) / amount) for name, amount in one.needs.items()]
     return (min(parts, default=1.0), host)
 
@@ -174,13 +216,14 @@ class _Free:
             amounts[name] += sign * amount
 
 
-def _untried(passed: Sequence[Waiting], now: datetime.datetime) -> list[int]:
+def _untried(
+    passed: Sequence[Waiting], now: datetime.datetime, served: Mapping[str, datetime.datetime]
+) -> list[int]:
     """Return those that were not tried for a time, the longest untried first."""
-    found: list[int] = []
-    for together in sorted(in_turn(passed), key=lambda some: max(one.tried_at for one in some)):
-        if any((now - one.tried_at).total_seconds() < AGAIN_SECONDS for one in together):
-            break
-        found += [one.operation_id for one in together]
-        if len(found) >= MOST:
-            break
-    return found
+    oldest = sorted(in_turn(passed, served), key=_tried_at)[:MOST]
+    before = now - datetime.timedelta(seconds=AGAIN_SECONDS)
+    return [one.operation_id for some in oldest if _tried_at(some) <= before for one in some]
+
+
+def _tried_at(together: Sequence[Waiting]) -> datetime.datetime:
+    return max(one.tried_at for one in together)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from common import clock
-from common.errors import Invalid, MicronovaError, StaleTransition
+from common.errors import MicronovaError, StaleTransition
 from common.log import logger
 from common.resources import hints
 from conductor.cloud import Cloud
-from conductor.plans import CreatePlan
-from conductor.servers.waiting.choice import AGAIN_SECONDS, Choice, choose
+from conductor.plans import CreateParams, CreatePlan
+from conductor.servers.waiting import free_room
+from conductor.servers.waiting.able import AbleHosts
+from conductor.servers.waiting.choice import AGAIN_SECONDS, Choice, choose, is_overdue, last_served
+from conductor.servers.waiting.free_room import Room
+from conductor.servers.waiting.kept import kept_from
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation, Server
@@ -29,10 +34,8 @@ NAME = "wake_waiting"
 #: its period, in those of the scan for operations that are due
 SCANS = 2
 
-_DISABLED = "COMPUTE_STATUS_DISABLED"
-
-#: provider → its free room
-Room = Mapping[str, Amounts]
+#: what any host has that is not full
+_ANY = {"VCPU": 1}
 
 
 def asked_seconds(cloud: Cloud, server: Server) -> int:
@@ -60,33 +63,51 @@ class Waits:
 
     def __init__(self, cloud: Cloud, timer: Callable[[], float] = time.monotonic) -> None:
         self._cloud, self._timer = cloud, timer
+        self._able = AbleHosts(cloud, timer)
         self._down: frozenset[str] = frozenset()
         self._found: Sequence[waiting.Waiting] = ()
         self._version: waiting.Version | None = None
         self._again_at = float("-inf")
+        self._taken: collections.Counter[str] = collections.Counter()
+        """How often each host was taken by servers that did not wait, and nobody counted it."""
+        self._overtaken: collections.Counter[int] = collections.Counter()
+        """By how many each was overtaken, that its row does not say yet."""
 
     # --- a build begins to wait
 
-    def room_for(self, server: Server) -> Room:
+    def room_for(self, server: Server, kept: Collection[str]) -> Room:
         """Return the hosts that have room for a build before it is decided on; empty for a build
-        that does not wait. Hosts that then refuse it are asked again once they have more."""
+        that does not wait. Hosts that then refuse it are asked again once they have more.
+
+        Those that are ``kept`` for others, by UUID, have none for it.
+        """
         if not asked_seconds(self._cloud, server):
             return {}
-        return self._room(allocations.whole(server))
+        found = free_room.now(self._cloud, allocations.whole(server))
+        return {uuid: free for uuid, free in found.items() if uuid not in kept}
 
-    def kept_from(self, operation: Operation) -> tuple[str, ...]:
-        """Return hosts that a build that waits may not have: they are kept for others."""
-        if operation.planned(CreatePlan).waits_since is None:
-            return ()
-        with self._cloud.store.read() as connection:
-            return waiting.kept_from(connection, operation.id)
+    def kept_from(self, operations: Sequence[Operation]) -> Mapping[str, str]:
+        """Return the hosts, UUID → name, that builds may not have: they are kept for others.
+
+        A host that somebody may choose is not refused to who names it.
+        """
+        first = operations[0]
+        if first.asked(CreateParams).force_host is not None:
+            return {}
+        waited = first.planned(CreatePlan).waits_since is not None
+        return kept_from(self._cloud, [one.id for one in operations], waited=waited)
 
     def begin(
-        self, builds: Sequence[tuple[Operation, Server]], reason: str, room: Room
+        self,
+        builds: Sequence[tuple[Operation, Server]],
+        reason: str,
+        room: Room,
+        short: Collection[str] = (),
     ) -> str | None:
         """Have builds wait, together if they are several; return None once they do, or why not.
 
-        Empty: it was not asked for.
+        Empty: it was not asked for. ``short``: hosts, by name, whose room was too small in the
+        end.
         """
         seconds = asked_seconds(self._cloud, builds[0][1])
         if not seconds:
@@ -94,15 +115,19 @@ class Waits:
         if all(_is_over(operation) for operation, _ in builds):
             return waited(builds[0][0])
         gang = builds[0][0].request_id if len(builds) > 1 else None
-        if gang is not None and not has_room(room, allocations.whole(builds[0][1]), len(builds)):
+        if gang is not None and not free_room.has_room(
+            room, allocations.whole(builds[0][1]), len(builds)
+        ):
             # No host refused one of them: there was too little for all.
             room = {}
 
         def work(connection: Transaction) -> str | None:
             if full := self._is_full(connection, builds):
                 return full
+            lost = waiting.uuids_of(connection, short)
+            refused = {uuid: free for uuid, free in room.items() if uuid not in lost}
             for operation, server in builds:
-                self._put(connection, operation, server, seconds, reason, room, gang)
+                self._put(connection, operation, server, seconds, reason, refused, gang)
             return None
 
         why_not = self._cloud.store.run(work)
@@ -165,9 +190,10 @@ class Waits:
     def _build_time(self) -> datetime.timedelta:
         return datetime.timedelta(seconds=int(self._cloud.conf.conductor.build_timeout_seconds))
 
-    def placed(self, operation: Operation) -> None:
-        """Note that a build that waited has a host: from now on its build has its usual time."""
+    def placed(self, operation: Operation, host: str) -> None:
+        """Note that a build has a host, by UUID; if it waited, it has its usual time from now."""
         if operation.planned(CreatePlan).waits_since is None:
+            self._cloud.news.taken(host)
             return
         deadline = clock.utcnow() + self._build_time
         self._cloud.store.run(lambda c: ledger.save(c, operation.id, deadline=deadline))
@@ -179,23 +205,36 @@ class Waits:
         """Wake those that may fit into what is free; the periodic task."""
         with self._cloud.store.read() as connection:
             found = self._asleep(connection)
-            over = waiting.over(connection) if found else []
+            over = waiting.over(connection) if found else {}
             down = self._cloud.down(connection) if found else frozenset()
         self._cloud.news.awaited = bool(found)
+        self._cloud.news.keeps = any(one.kept for one in found)
+        self._taken.update(self._cloud.news.take_taken())
         if not found:
+            self._taken.clear()
+            self._overtaken.clear()
             return
         changed = self._cloud.news.take_changed() or bool(self._down - down)
         self._down = down
         still = [one for one in found if one.operation_id not in over]
         if changed:
             still = [dataclasses.replace(one, refused={}) for one in still]
-        choice = self._choose(still)
-        if not (over or changed or choice):
+            self._able.forget()
+        last = last_served(found, still, over)
+        ended = [number for number in over if number not in last]
+        served = {one.project_id: one.woken_at for one in last.values() if one.woken_at}
+        choice = self._choose(still, served, changed=changed)
+        if any(choice.kept.values()):
+            # Before it is written: no decision after that misses it here.
+            self._cloud.news.keeps = True
+        if not (ended or changed or choice):
             return
-        # Refusals and kept hosts are no part of the version.
+        # Refusals are no part of the version, nor is which host is kept.
         self._version = None
         try:
-            self._cloud.store.run(lambda c: self._write(c, choice, over, changed=changed))
+            self._cloud.store.run(lambda c: self._write(c, choice, ended, changed=changed))
+            if choice.overtaken:
+                self._overtaken.clear()
         except StaleTransition:
             LOG.debug("Another conductor wakes who waits for room.")
 
@@ -206,19 +245,44 @@ class Waits:
             self._found, self._version = waiting.all_waiting(connection), version
         return self._found
 
-    def _choose(self, found: Sequence[waiting.Waiting]) -> Choice:
+    def _choose(
+        self,
+        found: Sequence[waiting.Waiting],
+        served: Mapping[str, datetime.datetime],
+        *,
+        changed: bool,
+    ) -> Choice:
         if not found:
             return Choice()
+        now = clock.utcnow()
+        # The nearest host for a build that waited long has not all that it needs yet.
+        late = [one for one in found if self._is_overdue(one, now)]
+        nearest = any(one.kept is None for one in late)
         try:
-            room = self._room(_least(found))
+            room = free_room.now(self._cloud, _ANY if nearest else _least(found))
+            again = self._timer() >= self._again_at
+            if not (room or again or late or changed):
+                return Choice()
+            found = self._able.of(found, room.keys(), self._down, self._overtaken)
         except MicronovaError as error:
             LOG.warning("Nobody who waits for room is woken: %s", error.message)
             return Choice()
-        again = self._timer() >= self._again_at
         if again:
             self._again_at = self._timer() + AGAIN_SECONDS
+        taken, self._taken = self._taken, collections.Counter()
         most = self._cloud.conf.conductor.overtake_most
-        return choose(found, room, clock.utcnow(), most, again=again)
+        choice = choose(found, room, now, most, again=again, taken=taken, served=served)
+        counted = self._overtaken + collections.Counter(choice.overtaken)
+        if again or choice.woken or choice.kept:
+            choice.overtaken = dict(counted)
+        else:
+            # Each ordinary server would have all rows written, and read again.
+            self._overtaken, choice.overtaken = counted, {}
+        return choice
+
+    def _is_overdue(self, one: waiting.Waiting, now: datetime.datetime) -> bool:
+        more = self._overtaken[one.operation_id] + self._taken.total()
+        return is_overdue(one, now, self._cloud.conf.conductor.overtake_most, more)
 
     def _write(
         self, connection: Transaction, choice: Choice, over: Sequence[int], *, changed: bool
@@ -236,34 +300,6 @@ class Waits:
             waiting.wake(connection, choice.woken, clock.utcnow())
             after_commit(connection, self._cloud.wake)
 
-    def _room(self, least: Amounts) -> Room:
-        """Return what the hosts that have so much have free."""
-        candidates = self._cloud.placement.candidates
-        try:
-            found = candidates(least, forbidden=[_DISABLED], limit=None)
-        except Invalid:
-            # Placement knows no such trait, as no host was ever disabled; or no such class.
-            try:
-                found = candidates(least, limit=None)
-            except Invalid:
-                return {}
-        return {
-            uuid: {
-                name: int(usage.capacity[number]) - int(usage.used[number])
-                for name, usage in found.usages.items()
-            }
-            for number, uuid in enumerate(found.uuids)
-        }
-
-
-def has_room(room: Room, needs: Amounts, count: int) -> bool:
-    """Return whether so many servers would fit. Pure."""
-    places = (
-        min(free.get(name, 0) // amount for name, amount in needs.items())
-        for free in room.values()
-    )
-    return sum(places) >= count if needs else True
-
 
 def _is_over(operation: Operation) -> bool:
     until = operation.planned(CreatePlan).waits_until
@@ -273,4 +309,4 @@ def _is_over(operation: Operation) -> bool:
 def _least(found: Sequence[waiting.Waiting]) -> Amounts:
     """Return the least amount of each class that all of them need."""
     names = set(found[0].needs).intersection(*(one.needs for one in found))
-    return {name: min(one.needs[name] for one in found) for name in names} or {"VCPU": 1}
+    return {name: min(one.needs[name] for one in found) for name in names} or _ANY

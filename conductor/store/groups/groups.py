@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from common import clock, codec
 from common.errors import NotFound
 from common.messages.health import GuestHealth
-from common.resources.groups import ZONES, Keep, MemberState
+from common.resources.groups import CLUSTERS, ZONES, Keep, MemberState
 from common.resources.states import OPEN_STATES, OperationState, ResourceType
 from common.resources.volumes import VolumeStatus
 from conductor.rpc.servers.servers import CreateServers
@@ -41,6 +41,7 @@ from db.schema import (
 
 #: operations that are looked at for that of a call
 _LAST = 50
+_FAILED = (OperationState.FAILED, OperationState.UNWINDING)
 
 __all__ = ["Away", "Binding", "Group", "Member"]  # of the read side, as the other rooms name them
 
@@ -152,6 +153,8 @@ class Look:
     """The zones in which a host works; none: it is not spread over zones."""
     taken: Mapping[str, str]
     """Members without servers whose volumes or ports are not free → why."""
+    clusters: frozenset[tuple[str, str]] = frozenset()
+    """(zone, cluster) of the hosts that work; none: it is not spread over clusters."""
 
 
 def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -> Look | None:
@@ -171,8 +174,19 @@ def look(connection: sa.Connection, group_id: str, patience: float = math.inf) -
     there = {one.host for one in found if one.host is not None and one.deleted_at is None}
     since = clock.after(-patience) if patience < math.inf else None
     zones = hosts.zones_that_work(connection, since) if group.config.get(ZONES) else frozenset()
+    clusters: frozenset[tuple[str, str]] = frozenset()
+    if group.config.get(CLUSTERS):
+        clusters = hosts.clusters_that_work(connection, since)
     away = hosts.away(connection, there, since)
-    return Look(group, found, specs, context, away, zones, _taken(connection, found))
+    taken = _taken(connection, found)
+    return Look(group, found, specs, context, away, zones, taken, clusters)
+
+
+def are_lost(connection: sa.Connection, names: Sequence[str], patience: float) -> bool:
+    """Return whether all of these hosts are lost for good; ``patience`` as in ``look``."""
+    since = clock.after(-patience) if patience < math.inf else None
+    away = hosts.away(connection, names, since)
+    return all(one in away and away[one].is_lost for one in names)
 
 
 def _taken(connection: sa.Connection, members: Sequence[Member]) -> Mapping[str, str]:
@@ -239,6 +253,13 @@ def change_member(connection: sa.Connection, member_id: str, **values: Any) -> N
     connection.execute(scaling_members.update().where(_M.id == member_id).values(**values))
 
 
+def forget_repairs(connection: sa.Connection, group_id: str) -> None:
+    """Count the repairs of a group's members from now on."""
+    connection.execute(
+        scaling_members.update().where(_M.group_id == group_id).values(recoveries=0)
+    )
+
+
 def note_health(connection: sa.Connection, found: Mapping[str, GuestHealth]) -> None:
     """Store what checks say of some members, by their IDs. One statement."""
     change = scaling_members.update().where(_M.id == sa.bindparam("member"))
@@ -297,10 +318,11 @@ def close_all(
 
 
 def last_words(connection: sa.Connection, server_uuid: str) -> str:
-    """Return why a server is in ERROR: the message of its last failed operation."""
+    """Return why a server is in ERROR: the message of its last failed operation, which may still
+    undo what it made."""
     query = (
         sa.select(_T.message)
-        .where(about(ResourceType.SERVER, server_uuid), _T.state == OperationState.FAILED)
+        .where(about(ResourceType.SERVER, server_uuid), _T.state.in_(_FAILED))
         .order_by(_T.id.desc())
         .limit(1)
     )

@@ -19,6 +19,11 @@ from db.schema import agent_leases, agents, hosts, services
 
 _ROW = sa.select(agents).where(agents.c.worker == sa.bindparam("name")).with_for_update()
 _UNIT = sa.select(agent_leases).where(agent_leases.c.unit == sa.bindparam("of")).with_for_update()
+_BESIDE = sa.select(agent_leases).where(
+    agent_leases.c.cluster == sa.bindparam("of"),
+    agent_leases.c.unit != sa.bindparam("name"),
+    agent_leases.c.expires_at >= sa.bindparam("now"),
+)
 _CURRENT = sa.select(agent_leases.c.unit).where(agent_leases.c.worker == sa.bindparam("who"))
 
 
@@ -43,12 +48,32 @@ def take(connection: sa.Connection, claim: Claim, seconds: float) -> tuple[Grant
         row = connection.execute(_UNIT, {"of": unit.name}).first()
         # Its own process has ended, or has given up that tenure.
         own = row is not None and worker_of(row.worker) == claim.worker
-        if row is not None and not own and row.expires_at >= clock.utcnow():
-            holders[unit.name] = worker_of(row.worker)
+        holder = row.worker if row is not None and not own and _lasts(row) else None
+        holder = holder or _beside(connection, unit, claim.worker, renews=own and _lasts(row))
+        if holder is not None:
+            holders[unit.name] = worker_of(holder)
             continue
         held.append(unit.name)
         taken |= _hold(connection, unit, mine, row, seconds)
     return Granted(tenure, seconds, tuple(held), holders), taken
+
+
+def _lasts(row: Any) -> bool:
+    return bool(row.expires_at >= clock.utcnow())
+
+
+def _beside(connection: sa.Connection, unit: Unit, worker: str, *, renews: bool) -> str | None:
+    """Return another worker that carries a part of the unit's hosts, as the unit is its cluster's,
+    or that carries the whole cluster; None: nobody does.
+
+    Of two that were granted at the same moment the whole one is renewed, whose name comes first.
+    """
+    values = {"of": unit.cluster, "name": unit.name, "now": clock.utcnow()}
+    for row in connection.execute(_BESIDE, values):
+        is_whole = unit.cluster in (unit.name, row.unit)
+        if is_whole and worker_of(row.worker) != worker and not (renews and unit.name < row.unit):
+            return str(row.worker)
+    return None
 
 
 def _tenure(connection: sa.Connection, claim: Claim, seconds: float) -> int | None:

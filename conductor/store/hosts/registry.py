@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -158,13 +158,32 @@ def take(
     return (new - zones.keys()) | back
 
 
-def reached(connection: sa.Connection, names: Collection[str]) -> dict[str, bool]:
-    """Return whether the nodes of these hosts could be reached, as last reported."""
+class NodeHealth(NamedTuple):
+    """How the node of a host was, as last reported."""
+
+    reached: bool
+    healthy: bool
+
+
+def health(connection: sa.Connection, names: Collection[str]) -> dict[str, NodeHealth]:
+    """Return how the nodes of these hosts were. One query; none for no host."""
     if not names:
         return {}
-    query = sa.select(hosts.c.host, hosts.c.facts["online"].as_boolean())
-    rows = connection.execute(query.where(hosts.c.host.in_(sorted(names))))
-    return {name: online is not False for name, online in rows}
+    flags = [hosts.c.facts[name].as_boolean() for name in ("online", "healthy")]
+    query = sa.select(hosts.c.host, *flags).where(hosts.c.host.in_(sorted(names)))
+    return {
+        name: NodeHealth(online is not False, healthy is not False)
+        for name, online, healthy in connection.execute(query)
+    }
+
+
+def silent_of(connection: sa.Connection, names: Collection[str], seconds: float) -> set[str]:
+    """Return those of these hosts whose agents have not reported for so long. One query."""
+    if not names or seconds == math.inf:
+        return set()
+    mine = (services.c.binary == COMPUTE) & services.c.host.in_(sorted(names))
+    late = services.c.last_seen_at < clock.after(-seconds)
+    return set(connection.scalars(sa.select(services.c.host).where(mine, late)))
 
 
 def _without_deleted(connection: sa.Connection, heartbeat: Heartbeat) -> Heartbeat:

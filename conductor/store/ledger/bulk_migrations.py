@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from common.messages.reports import Category
-from common.resources.bulk_migrations import ACTIONS, UNDER_WAY
+from common.resources.bulk_migrations import ACTIONS, UNDER_WAY, Move
 from common.resources.states import OPEN_STATES
 from conductor.plans import BulkPlan
+from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from db.schema import faults, operations, servers
@@ -54,6 +56,48 @@ def wake_after(connection: sa.Connection, operation_id: int) -> bool:
 def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
     """Return whether a migration that is in progress according to the plan has ended."""
     return any(one.state not in OPEN_STATES for one in states(connection, plan).values())
+
+
+class MoveWaits(NamedTuple):
+    """A move that waits for room."""
+
+    operation_id: int
+    move: Move
+    server: Any
+    """What decides how much it needs."""
+
+
+def waiting_for_room(connection: sa.Connection) -> list[MoveWaits]:
+    """Return the moves of open bulk migrations that wait for room. One query if there are none,
+    else two."""
+    query = sa.select(*ledger.FIELDS).where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+    found = {}
+    for row in connection.execute(query):
+        operation = ledger.from_row(row._mapping)
+        for move in operation.planned(BulkPlan).moves:
+            if move.waits_for_room:
+                found[move.server_uuid] = (operation.id, move)
+    if not found:
+        return []
+    columns = servers.c
+    sizes = (columns.vm_state, columns.vcpus, columns.memory_mib, columns.disk_gib)
+    about = sa.select(columns.uuid, *sizes, columns.flavor, columns.image_properties)
+    rows = connection.execute(about.where(columns.uuid.in_(sorted(found))))
+    return [MoveWaits(*found[row.uuid], row) for row in rows]
+
+
+def try_now(connection: sa.Connection, waits: Sequence[MoveWaits]) -> None:
+    """Have moves that still wait tried now."""
+    due = {one.move for one in waits}
+    for operation in locked(connection):
+        plan = operation.planned(BulkPlan)
+        if due.isdisjoint(plan.moves):
+            continue
+        moves = tuple(
+            dataclasses.replace(one, not_before=None) if one in due else one for one in plan.moves
+        )
+        save(connection, operation, dataclasses.replace(plan, moves=moves))
+        leases.make_due(connection, operation.id)
 
 
 def save(connection: sa.Connection, operation: Operation, plan: BulkPlan, **values: Any) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from common import ids
 from common.context import RequestContext
-from common.resources.groups import ZONES, GroupAction, options
+from common.resources.groups import CLUSTERS, ZONES, GroupAction, options
 from common.resources.states import OPEN_STATES, ResourceType
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
@@ -50,12 +50,19 @@ def note_hosts(connection: sa.Connection, names: Collection[str]) -> None:
 
 
 def note_zones(connection: sa.Connection, names: Collection[str]) -> None:
-    """Have the groups that are spread over the zones of these hosts looked at, soon: schedulers
-    and placement are notified of a host at about the same time."""
-    group, zones = scaling_groups.c, hosts.zones_of(connection, names)
-    for row in connection.execute(sa.select(group.id, group.config)):
-        spread = options(row.config).zones if row.config.get(ZONES) else ()
-        if zones.intersection(spread):
+    """Have the groups that are spread over the zones, or the clusters, of these hosts looked at,
+    soon: schedulers and placement are notified of a host at about the same time."""
+    if not names:
+        return
+    group = scaling_groups.c
+    spread = sa.or_(*(group.config[name].as_string().is_not(None) for name in (ZONES, CLUSTERS)))
+    groups = connection.execute(sa.select(group.id, group.config).where(spread)).all()
+    if not groups:
+        return
+    zones, clusters = hosts.zones_of(connection, names), hosts.clusters_of(connection, names)
+    for row in groups:
+        asked = options(row.config)
+        if zones.intersection(asked.zones) or clusters.intersection(asked.clusters):
             work = functools.partial(_look_soon, connection, row.id)
             before_commit(connection, f"zones of group {row.id}", work)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -308,6 +308,14 @@ def last_fault(connection: sa.Connection, resource_id: str, resource_type: str) 
         remedy=row.remedy,
         owner_message=row.owner_message,
     )
+
+
+def lost(connection: sa.Connection, ids: Collection[int]) -> frozenset[int]:
+    """Return those that the ledger doesn't have. As operations are never deleted, the database
+    lost its last commits, or was put back."""
+    columns = operations.c
+    known = connection.scalars(sa.select(columns.id).where(columns.id.in_(ids)))
+    return frozenset(ids) - frozenset(known)
 
 
 def any_open(connection: sa.Connection, ids: Sequence[int]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,11 +12,16 @@ import sqlalchemy as sa
 
 from common.errors import StaleTransition
 from common.resources.states import OPEN_STATES
+from db.reads.hosts import hosts as host_reads
 from db.schema import hosts, operations, servers, waiting_builds
+
+Place = host_reads.Place
 
 #: resource class → amount
 Amounts = Mapping[str, int]
 
+#: builds that one statement names
+_AT_ONCE = 500
 #: how long a decision may take before it doesn't count as one under way
 DECIDES_SECONDS = 60
 
@@ -30,6 +35,7 @@ class Waiting:
     project_id: str
     gang: str | None
     needs: Amounts
+    zone: str | None
     since: datetime.datetime
     until: datetime.datetime
     refused: Mapping[str, Amounts]
@@ -38,10 +44,23 @@ class Waiting:
     woken_at: datetime.datetime | None = None
     overtaken: int = 0
     kept: str | None = None
+    able: frozenset[str] | None = None
+    """The hosts that could take it if they were empty, by zone, traits and size; None: all."""
+
+    @property
+    def together(self) -> str | int:
+        """What is decided on at once: its gang, or it alone."""
+        return self.gang or self.operation_id
+
+    def could_have(self, host: str) -> bool:
+        """Return whether a host could take it if that were empty."""
+        return self.able is None or host in self.able
 
     def fits(self, host: str, free: Amounts) -> bool:
         """Return whether a host may take it: there is room, and more than when it was refused."""
-        if any(free.get(name, 0) < amount for name, amount in self.needs.items()):
+        if not self.could_have(host) or any(
+            free.get(name, 0) < amount for name, amount in self.needs.items()
+        ):
             return False
         before = self.refused.get(host)
         return before is None or any(free.get(name, 0) > n for name, n in before.items())
@@ -54,7 +73,7 @@ class Waiting:
 
 
 _W = waiting_builds.c
-_FIELDS = [_W[name] for name in Waiting.__dataclass_fields__]
+_FIELDS = [_W[name] for name in Waiting.__dataclass_fields__ if name in _W]
 
 
 #: Outer joins: a planner without statistics takes few servers for none, and pairs each of these
@@ -76,12 +95,13 @@ _STILL = sa.case(
 
 
 class Version(NamedTuple):
-    """Changes whenever one begins or ceases to wait, is woken or was tried."""
+    """Changes whenever one begins or ceases to wait, is woken or was tried, or has a host kept."""
 
     rows: int
     newest: int
     tried_at: datetime.datetime | None
     woken_at: datetime.datetime | None
+    kept: int
 
 
 _VERSION = sa.select(
@@ -89,6 +109,7 @@ _VERSION = sa.select(
     sa.func.coalesce(sa.func.max(_W.operation_id), 0),
     sa.func.max(_W.tried_at),
     sa.func.max(_W.woken_at),
+    sa.func.count(_W.kept),
 )
 
 
@@ -100,7 +121,7 @@ def version(connection: sa.Connection) -> Version:
 def all_waiting(connection: sa.Connection) -> list[Waiting]:
     """Return all builds that wait, by their time of arrival; some may have a host by now."""
     query = sa.select(*_FIELDS).order_by(_W.since, _W.operation_id)
-    return [Waiting(**row._mapping) for row in connection.execute(query)]
+    return [Waiting(*row) for row in connection.execute(query)]
 
 
 def counts(connection: sa.Connection, project_id: str, without: int) -> tuple[int, int]:
@@ -166,11 +187,13 @@ def keep(connection: sa.Connection, hosts_of: Mapping[int, str | None]) -> None:
         )
 
 
-def kept_from(connection: sa.Connection, operation_id: int) -> tuple[str, ...]:
-    """Return the names of the hosts that are kept for others."""
-    of_others = sa.select(hosts.c.host).select_from(_JOINED.join(hosts, hosts.c.uuid == _W.kept))
-    query = of_others.where(_STILL == 1, _W.operation_id != operation_id)
-    return tuple(connection.scalars(query))
+def kept_from(connection: sa.Connection, operation_ids: Collection[int]) -> dict[str, str]:
+    """Return the hosts that are kept for others than these operations: UUID → name."""
+    of_others = sa.select(hosts.c.uuid, hosts.c.host).select_from(
+        _JOINED.join(hosts, hosts.c.uuid == _W.kept)
+    )
+    query = of_others.where(_STILL == 1, _W.operation_id.not_in(sorted(operation_ids)))
+    return {row.uuid: row.host for row in connection.execute(query)}
 
 
 def forget_refusals(connection: sa.Connection) -> None:
@@ -178,10 +201,36 @@ def forget_refusals(connection: sa.Connection) -> None:
     connection.execute(waiting_builds.update().values(refused={}))
 
 
-def over(connection: sa.Connection) -> list[int]:
-    """Return the operations of builds that wait no more, whose rows are left."""
-    query = sa.select(_W.operation_id).select_from(_JOINED).where(_STILL == 0)
-    return list(connection.scalars(query))
+def over(connection: sa.Connection) -> dict[int, bool]:
+    """Return the operations of builds that wait no more, whose rows are left: whether they have
+    a host."""
+    query = sa.select(_W.operation_id, servers.c.host.is_not(None)).select_from(_JOINED)
+    return {
+        number: bool(placed) for number, placed in connection.execute(query.where(_STILL == 0))
+    }
+
+
+def flavors_of(connection: sa.Connection, operation_ids: Sequence[int]) -> list[Any]:
+    """Return (operation_id, flavor, image_properties) of builds that wait; no query for none."""
+    columns = (_W.operation_id, servers.c.flavor, servers.c.image_properties)
+    query = sa.select(*columns).join(servers, servers.c.uuid == _W.server_uuid)
+    found: list[Any] = []
+    for start in range(0, len(operation_ids), _AT_ONCE):
+        some = operation_ids[start : start + _AT_ONCE]
+        found += connection.execute(query.where(_W.operation_id.in_(some)))
+    return found
+
+
+def places(connection: sa.Connection) -> list[Place]:
+    """Return what all hosts have for servers when they are empty. One query."""
+    return host_reads.places(connection)
+
+
+def uuids_of(connection: sa.Connection, names: Collection[str]) -> list[str]:
+    """Return the UUIDs of hosts; no query for none."""
+    if not names:
+        return []
+    return list(connection.scalars(sa.select(hosts.c.uuid).where(hosts.c.host.in_(sorted(names)))))
 
 
 def delete(connection: sa.Connection, operation_ids: Sequence[int]) -> None:

@@ -15,13 +15,6 @@ from db.schema import volume_transfers
 
 _C = volume_transfers.c
 _SALT_BYTES = 16
-#: characters of a key are half as many bytes: Cinder's length
-_KEY_BYTES = 8
-
-
-def new_key() -> str:
-    """Return a key that a person can type."""
-    return secrets.token_hex(_KEY_BYTES)
 
 
 def insert(connection: sa.Connection, volume: Any, new: NewVolumeTransfer, auth_key: str) -> str:

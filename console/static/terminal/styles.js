@@ -10,7 +10,7 @@ const SET = {
     29: { strike: false }, 39: { fg: '' }, 49: { bg: '' },
 };
 const BASE = [
-    ...['#1e1e1e', '#f06a6a', '#6fd693', '#e5c07b', '#7fb2ff', '#d68fe0', '#62cfd8', '#cfd3da'],
+    ...['#12161d', '#f06a6a', '#6fd693', '#e5c07b', '#7fb2ff', '#d68fe0', '#62cfd8', '#cfd3da'],
     ...['#8a919c', '#ff9a9a', '#9ff0bb', '#ffdf9e', '#a9ccff', '#edb3f5', '#97ecf3', '#ffffff'],
 ];
 const STEPS = [0, 95, 135, 175, 215, 255];

@@ -10,7 +10,9 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 
 from common.errors import Invalid, NotFound
+from common.resources import hints
 from common.resources.groups import Keep
+from db.reads.groups import shown
 from db.reads.volumes.block_storage import Filter, Listing, each
 from db.records import columns
 from db.schema import (
@@ -69,6 +71,7 @@ class Group:
     status_reason: str
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
+    default_wait_seconds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,11 +109,15 @@ class Member:
     host: str | None = None
     availability_zone: str | None = None
     pinned_zone: str | None = None
+    cluster: str | None = None
+    """The cluster of Proxmox VE that has its server, or will."""
     server_created_at: datetime.datetime | None = None
     launched_at: datetime.datetime | None = None
     deleted_at: datetime.datetime | None = None
     locked_by: str | None = None
     held: bool | None = None
+    status: str = ""
+    """What clients of the clustering API see."""
 
     @property
     def kept(self) -> Mapping[Keep, Sequence[str]]:
@@ -173,11 +180,24 @@ class Kind(Generic[R]):
     """The records of one table, in the API's noun."""
 
     def __init__(
-        self, noun: str, record: type[R], query: sa.Select[Any], table: sa.Table, *sorts: str
+        self,
+        noun: str,
+        record: type[R],
+        query: sa.Select[Any],
+        table: sa.Table,
+        **columns: sa.ColumnElement[Any],
     ) -> None:
+        """``columns``: what lists are filtered and sorted by beside those of the table."""
         self.noun, self._record, self._query, self._of = noun, record, query, table
-        sortable = {name: table.c[name] for name in ("id", "name", "created_at", *sorts)}
-        self._list: Listing[R, Filter] = Listing(query, sortable, each(record), dict(table.c))
+        of = table.c
+        sortable = {
+            **{name: of[name] for name in ("id", "name", "created_at")},
+            "init_at": of.created_at,
+            "updated_at": sa.func.coalesce(of.updated_at, of.created_at),
+            **columns,
+        }
+        filters = {**dict(of), **columns}
+        self._list: Listing[R, Filter] = Listing(query, sortable, each(record), filters)
         self.listing, self.count, self.get = self._list.page, self._list.count, self._list.get
         self.sortable = frozenset(sortable)
 
@@ -218,23 +238,37 @@ _MEMBERS = sa.select(
         },
         server_created_at=servers.c.created_at,
         pinned_zone=servers.c.pinned_availability_zone,
+        status=shown.node_status(),
+        cluster=sa.func.coalesce(
+            servers.c.cluster, servers.c.scheduler_hints[hints.CLUSTER].as_string()
+        ),
     )
 ).select_from(scaling_members.outerjoin(servers, servers.c.uuid == scaling_members.c.server_uuid))
 
 PROFILES = Kind(
-    *("profile", Profile, sa.select(*columns(scaling_profiles, Profile)), scaling_profiles)
+    *("profile", Profile, sa.select(*columns(scaling_profiles, Profile)), scaling_profiles),
+    type=shown.type_of(scaling_profiles.c.spec),
 )
 GROUPS = Kind(
     *("cluster", Group, sa.select(*columns(scaling_groups, Group)), scaling_groups),
-    *("status",),
+    status=scaling_groups.c.status,
 )
-MEMBERS = Kind("node", Member, _MEMBERS, scaling_members, "state")
+MEMBERS = Kind(
+    *("node", Member, _MEMBERS, scaling_members),
+    state=scaling_members.c.state,
+    status=shown.node_status(),
+    index=sa.func.coalesce(scaling_members.c.member_index, -1),
+)
 POLICIES = Kind(
-    *("policy", Policy, sa.select(*columns(scaling_policies, Policy)), scaling_policies)
+    *("policy", Policy, sa.select(*columns(scaling_policies, Policy)), scaling_policies),
+    type=shown.type_of(scaling_policies.c.spec),
 )
 RECEIVERS = Kind(
     *("receiver", Receiver, sa.select(*columns(scaling_receivers, Receiver)), scaling_receivers),
-    *("action",),
+    action=scaling_receivers.c.action,
+    type=sa.literal("webhook"),
+    cluster_id=scaling_receivers.c.group_id,
+    user=scaling_receivers.c.user_id,
 )
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from db.reads.hosts import node_health
 from db.reads.servers.servers import COMPUTE
-from db.schema import services
+from db.schema import hosts, services
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,40 @@ def zones_that_work(
 ) -> frozenset[str]:
     """Return the availability zones that have a host that works, and is enabled. One query."""
     zone = sa.func.coalesce(services.c.aggregate_zone, services.c.availability_zone)
-    query = (
-        sa.select(zone)
-        .distinct()
-        .select_from(node_health.SERVICES)
-        .where(
-            services.c.binary == COMPUTE,
-            sa.not_(services.c.disabled),
-            sa.not_(services.c.forced_down),
-            _answers(up_since),
-        )
-    )
+    query = sa.select(zone).distinct().select_from(node_health.SERVICES)
+    query = query.where(*_working(up_since))
     return frozenset(connection.scalars(query))
+
+
+def clusters_that_work(
+    connection: sa.Connection, up_since: datetime.datetime | None
+) -> frozenset[tuple[str, str]]:
+    """Return (zone, cluster of Proxmox VE) of the hosts that work, and are enabled. One query."""
+    zone = sa.func.coalesce(services.c.aggregate_zone, services.c.availability_zone)
+    query = sa.select(zone, hosts.c.cluster).distinct().select_from(node_health.SERVICES)
+    rows = connection.execute(query.where(hosts.c.cluster.is_not(None), *_working(up_since)))
+    return frozenset((one, cluster) for one, cluster in rows)
+
+
+def _working(up_since: datetime.datetime | None) -> list[sa.ColumnElement[bool]]:
+    return [
+        services.c.binary == COMPUTE,
+        sa.not_(services.c.disabled),
+        sa.not_(services.c.forced_down),
+        _answers(up_since),
+    ]
 
 
 def zones_of(connection: sa.Connection, names: Collection[str]) -> frozenset[str]:
     """Return the availability zones of these hosts. One query."""
     zone = sa.func.coalesce(services.c.aggregate_zone, services.c.availability_zone)
     query = sa.select(zone).where(services.c.binary == COMPUTE, services.c.host.in_(sorted(names)))
+    return frozenset(connection.scalars(query))
+
+
+def clusters_of(connection: sa.Connection, names: Collection[str]) -> frozenset[str]:
+    """Return the clusters of Proxmox VE of these hosts. One query."""
+    query = sa.select(hosts.c.cluster).where(hosts.c.host.in_(sorted(names)))
     return frozenset(connection.scalars(query))
 
 

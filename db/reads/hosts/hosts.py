@@ -9,11 +9,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import capacity, codec, more_hosts
+from common import capacity, codec, host_traits, more_hosts
 from common.errors import Invalid
 from common.messages.facts import HostFacts
 from common.more_hosts import Kind
 from common.moving import Situation
+from common.near_room import HostRoom
 from db import schema
 from db.reads import keyset
 from db.reads.hosts import node_health, services
@@ -22,6 +23,9 @@ from db.reads.servers.servers import COMPUTE
 _HOSTS = schema.hosts.c
 _SERVICES = schema.services.c
 _SERVERS = schema.servers.c
+
+#: resource class → the column of servers that has its amount
+SIZES: Mapping[str, str] = {"VCPU": "vcpus", "MEMORY_MB": "memory_mib", "DISK_GB": "disk_gib"}
 
 
 def situation(connection: sa.Connection, server_uuid: str) -> Situation | None:
@@ -101,8 +105,8 @@ class Host:
         return None if self.facts.get("healthy", True) else self.facts.get("health")
 
 
-def _query() -> sa.Select[Any]:
-    used = (
+def _used() -> sa.Subquery:
+    return (
         sa.select(
             _SERVERS.host,
             sa.func.count().label("servers"),
@@ -114,6 +118,10 @@ def _query() -> sa.Select[Any]:
         .group_by(_SERVERS.host)
         .subquery()
     )
+
+
+def _query() -> sa.Select[Any]:
+    used = _used()
     service = sa.and_(_SERVICES.host == _HOSTS.host, _SERVICES.binary == COMPUTE)
     return sa.select(
         _HOSTS.id,
@@ -135,17 +143,82 @@ def _query() -> sa.Select[Any]:
     )
 
 
-def kinds(connection: sa.Connection) -> list[Kind]:
-    """Return the kinds of compute hosts, the most frequent first. One query."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a compute host has for servers when it is empty."""
+
+    uuid: str
+    host: str
+    zone: str
+    capacity: Mapping[str, int]
+    """Resource class → amount."""
+    disabled: bool
+    """By an administrator, or forced down."""
+
+
+def places(connection: sa.Connection) -> list[Place]:
+    """Return all compute hosts. One query."""
+    off = _SERVICES.disabled | _SERVICES.forced_down
+    query = (
+        sa.select(_HOSTS.uuid, _HOSTS.host, services.ZONE, _HOSTS.facts, off.label("off"))
+        .select_from(node_health.SERVICES)
+        .where(_SERVICES.binary == COMPUTE, _HOSTS.host.is_not(None))
+    )
+    return [
+        Place(
+            row.uuid,
+            row.host,
+            row.availability_zone,
+            _capacity(codec.load(HostFacts, row.facts)),
+            bool(row.off),
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def kinds(connection: sa.Connection, matter: frozenset[str] = frozenset()) -> list[Kind]:
+    """Return the kinds of compute hosts, the most frequent first. One query.
+
+    ``matter``: traits that somebody asks for; others make no difference.
+    """
     query = (
         sa.select(_HOSTS.host, services.ZONE, _HOSTS.facts)
         .select_from(node_health.SERVICES)
         .where(_SERVICES.binary == COMPUTE, _HOSTS.host.is_not(None))
     )
-    return more_hosts.kinds(
-        (row.host, row.availability_zone, _capacity(codec.load(HostFacts, row.facts)))
-        for row in connection.execute(query)
+    found = []
+    for host, zone, facts in connection.execute(query):
+        known = codec.load(HostFacts, facts)
+        traits = host_traits.traits(known) if matter else frozenset()
+        found.append((host, zone, _capacity(known), traits))
+    return more_hosts.kinds(found, matter)
+
+
+def rooms(connection: sa.Connection, up_since: datetime.datetime) -> list[HostRoom]:
+    """Return the hosts that take servers, with what their servers leave free. One query.
+
+    Hosts that reported since then are up.
+    """
+    used = _used()
+    query = (
+        sa.select(
+            *(_HOSTS.host, services.ZONE, _HOSTS.facts),
+            *(
+                sa.cast(sa.func.coalesce(used.c[column], 0), sa.BigInteger).label(name)
+                for name, column in SIZES.items()
+            ),
+        )
+        .select_from(node_health.SERVICES.outerjoin(used, used.c.host == _HOSTS.host))
+        .where(_SERVICES.binary == COMPUTE, sa.not_(_SERVICES.disabled))
+        .where(_HOSTS.host.is_not(None), node_health.is_well(up_since))
     )
+    found = []
+    for host, zone, facts, *sizes in connection.execute(query):
+        known = codec.load(HostFacts, facts)
+        there, taken = _capacity(known), dict(zip(SIZES, sizes, strict=True))
+        free = {name: there.get(name, 0) - amount for name, amount in taken.items()}
+        found.append(HostRoom(host, zone, there, free, host_traits.traits(known)))
+    return found
 
 
 def _capacity(facts: HostFacts) -> dict[str, int]:
@@ -170,7 +243,7 @@ def list_hosts(
     if name_part:
         statement = statement.where(_HOSTS.host.contains(name_part, autoescape=True))
     key: Any = _HOSTS.id if isinstance(marker, int) else _HOSTS.uuid
-    page: Any = keyset.Page(limit, marker)  # type: ignore[arg-type]
+    page = keyset.Page(limit, marker)
     try:
         rows: Sequence[Any] = keyset.read(
             connection, statement, [keyset.Sort(_HOSTS.id)], page, key, visible=()

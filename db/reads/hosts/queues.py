@@ -54,11 +54,14 @@ def list_queues(
     host: str | None = None,
     name_part: str | None = None,
     unwell_since: datetime.datetime | None = None,
+    up_since: datetime.datetime | None = None,
+    down_since: datetime.datetime | None = None,
 ) -> list[HostQueues]:
     """Return a page of hosts with their queues, in the order of `db.reads.hosts.hosts.list_hosts`.
 
     `unwell_since`: only those that haven't reported since, or whose node can't be used, or not
-    all of it read.
+    all of it read. `up_since`: only those that reported since, and whose agent reaches the node;
+    `down_since`: only all others.
     One query, and one for the place of a `marker`, a host's UUID. Raises Invalid for an unknown
     one.
     """
@@ -76,6 +79,10 @@ def list_queues(
     if unwell_since is not None:
         well = sa.and_(node_health.is_well(unwell_since), node_health.HEALTH.is_(None))
         statement = statement.where(sa.not_(well))
+    if up_since is not None:
+        statement = statement.where(node_health.is_up(up_since))
+    if down_since is not None:
+        statement = statement.where(sa.not_(node_health.is_up(down_since)))
     page, order = keyset.Page(limit, marker), [keyset.Sort(_HOSTS.id)]
     try:
         rows = keyset.read(connection, statement, order, page, _HOSTS.uuid, visible=())

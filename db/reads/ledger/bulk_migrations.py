@@ -9,8 +9,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import codec
+from common import clock, codec
+from common.guest.requirements import requirements
 from common.resources.bulk_migrations import ACTIONS, Move, Steering
+from common.resources.states import OPEN_STATES
 from db import schema
 from db.reads.ledger.operations import state_now
 
@@ -71,6 +73,70 @@ def stages(connection: sa.Connection, operation_ids: Iterable[int]) -> Mapping[i
         _T.id.in_(ids), _T.finished_at.is_(None), _T.stage.is_not(None)
     )
     return dict(connection.execute(query).all())
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingMove:
+    """The move of a server that waits for room on another host."""
+
+    bulk_migration: int
+    action: str
+    request_id: str
+    server_uuid: str
+    project_id: str
+    source: str
+    needs: Mapping[str, int]
+    """Resource class → amount."""
+    zone: str | None
+    since: datetime.datetime
+    until: str | None
+    reason: str | None
+
+
+def waiting_moves(connection: sa.Connection) -> list[WaitingMove]:
+    """Return the moves that wait for room, by since when. One query if there are none, else
+    two."""
+    columns = (_T.id, _T.action, _T.request_id, _T.plan)
+    query = sa.select(*columns).where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
+    waits = {}
+    for row in connection.execute(query):
+        for one in row.plan.get("moves", ()):
+            move = codec.load(Move, one)
+            if move.waits_for_room:
+                waits[move.server_uuid] = (row, move)
+    if not waits:
+        return []
+    of = schema.servers.c
+    about = sa.select(
+        *(of.uuid, of.project_id, of.vcpus, of.memory_mib, of.disk_gib, of.flavor),
+        *(of.image_properties, of.pinned_availability_zone),
+    )
+    found = []
+    for server in connection.execute(about.where(of.uuid.in_(sorted(waits)))):
+        row, move = waits[server.uuid]
+        needs = requirements(
+            server.vcpus,
+            server.memory_mib,
+            server.disk_gib,
+            server.flavor.get("extra_specs") or {},
+            server.image_properties,
+        )
+        found.append(
+            WaitingMove(
+                bulk_migration=row.id,
+                action=row.action,
+                request_id=row.request_id,
+                server_uuid=server.uuid,
+                project_id=server.project_id,
+                source=move.source,
+                needs=needs.resources,
+                zone=server.pinned_availability_zone,
+                since=move.waits_since or clock.utcnow(),
+                until=row.plan.get("waits_until"),
+                reason=move.reason,
+            )
+        )
+    return sorted(found, key=lambda one: (one.since, one.server_uuid))
 
 
 def _of(row: Mapping[Any, Any]) -> BulkMigration:

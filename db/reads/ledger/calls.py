@@ -2,8 +2,10 @@
 
 A conductor that is silent may have committed what it was asked for: it froze, or died, before its
 answer. The call's ID says so. Each operation has the ID of the call that began it in its context,
-and the UUIDs of what a call makes follow from the ID (``common.rpc.deadlines.new_uuid``). A call
-that is repeated, and a caller that has waited for long enough, look for that first.
+and the UUIDs of what a call makes follow from the ID (``common.rpc.deadlines.new_uuid``). Of other
+calls, and of those without an answer, the answer is recorded in their transaction
+(``conductor.store.call_answers``). A call that is repeated, and a caller that has waited
+for long enough, look for that first.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from common import rpc
+from common import codec, rpc
 from common.context import RequestContext
 from common.errors import Unavailable
 from common.rpc import deadlines
 from db.schema import (
     address_groups,
+    call_answers,
     default_group_rules,
     images,
     network_shares,
@@ -69,6 +72,7 @@ _BEGUN = (
     .order_by(operations.c.id)
 )
 
+_ANSWER = sa.select(call_answers.c.answer).where(call_answers.c.id == sa.bindparam("id"))
 
 #: how many UUIDs of a call are looked for: as many as one request makes at the most
 _MOST = 512
@@ -80,10 +84,19 @@ def looking(read: Callable[[], AbstractContextManager[sa.Connection]]) -> rpc.Lo
     def look(ctxt: RequestContext, call: str, method: str, kind: Any) -> rpc.Done | None:
         with read() as connection:
             if method in MAKES:
-                return _made(connection, call, method, kind)
-            return _begun(connection, str(ctxt.request_id), call, method, kind)
+                found = _made(connection, call, method, kind)
+                return found or _answered(connection, call)
+            found = _answered(connection, call)
+            return found or _begun(connection, str(ctxt.request_id), call, method, kind)
 
     return look
+
+
+def _answered(connection: sa.Connection, call: str) -> rpc.Done | None:
+    found = connection.execute(_ANSWER, {"id": deadlines.made_by(call, 0)}).first()
+    if found is None:
+        return None
+    return rpc.Done(None if found.answer is None else codec.loads(found.answer))
 
 
 def _made(connection: sa.Connection, call: str, method: str, kind: Any) -> rpc.Done | None:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from common.more_hosts import Wanted
+from common import more_hosts
+from common.guest.requirements import requirements
+from common.more_hosts import More, Wanted
 from common.resources.states import OPEN_STATES
 from db import schema
+from db.reads.hosts import hosts
 
 _W, _S, _O = schema.waiting_builds.c, schema.servers.c, schema.operations.c
-
-#: resource class → the column of servers that has its amount
-_AMOUNTS = {"VCPU": _S.vcpus, "MEMORY_MB": _S.memory_mib, "DISK_GB": _S.disk_gib}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,23 +87,29 @@ def of_operations(connection: sa.Connection, operation_ids: Collection[int]) -> 
     return {row.operation_id: Waiting(*row) for row in connection.execute(query)}
 
 
+def of_servers(connection: sa.Connection, uuids: Collection[str]) -> dict[str, Waiting]:
+    """Return those of these servers that wait, by their UUIDs; no query for none."""
+    if not uuids:
+        return {}
+    found = _all()
+    query = sa.select(found).where(found.c.server_uuid.in_(sorted(uuids)))
+    return {row.server_uuid: Waiting(*row) for row in connection.execute(query)}
+
+
 def wanted(connection: sa.Connection) -> list[Wanted]:
     """Return what each build that waits needs. One query."""
     found = _all()
-    return [Wanted(*row) for row in connection.execute(sa.select(found.c.needs, found.c.zone))]
+    query = sa.select(found.c.needs, found.c.zone, _S.flavor, _S.image_properties)
+    made = []
+    for needs, zone, flavor, properties in connection.execute(
+        query.join(schema.servers, _S.uuid == found.c.server_uuid)
+    ):
+        asked = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
+        made.append(Wanted(needs, zone, asked.required, asked.forbidden))
+    return made
 
 
-def would_do(connection: sa.Connection, one: Waiting) -> str | None:
-    """Return the smallest server of the same project whose end would make room; None: none, or
-    it needs what the record doesn't say of servers."""
-    if one.needs.keys() - _AMOUNTS.keys():
-        return None
-    enough = [_AMOUNTS[name] >= amount for name, amount in one.needs.items()]
-    query = (
-        sa.select(_S.uuid)
-        .where(_S.project_id == one.project_id, _S.deleted_at.is_(None), _S.host.is_not(None))
-        .where(*enough)
-        .order_by(_S.vcpus, _S.memory_mib, _S.disk_gib, _S.id)
-        .limit(1)
-    )
-    return connection.execute(query).scalar()
+def more_hosts_for(connection: sa.Connection, asked: Sequence[Wanted]) -> list[More]:
+    """Return for each kind of host how many more of it would take these. One query."""
+    matter = frozenset().union(*(one.required | one.forbidden for one in asked))
+    return [more_hosts.more(kind, asked) for kind in hosts.kinds(connection, matter)]

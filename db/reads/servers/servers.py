@@ -18,6 +18,7 @@ from db import resources, schema
 from db.json_rows import rows_of
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
+from db.reads.servers import search
 from db.records import FaultRecord, ServerRecord, columns
 from db.types import UtcDateTime
 
@@ -94,6 +95,8 @@ class Filters:
     tags_any: Sequence[str] = ()
     not_tags: Sequence[str] = ()
     not_tags_any: Sequence[str] = ()
+    search: str | None = None
+    """See `db.reads.servers.search`."""
     locked: bool | None = None
     changed_since: datetime.datetime | None = None
     changed_before: datetime.datetime | None = None
@@ -234,7 +237,7 @@ def list_servers(
     """
     if limit == 0 or any(not values for values in filters.exact.values()):
         return []
-    statement = _select(extent).where(*_conditions(connection, filters))
+    statement = _select(extent).where(*conditions(connection, filters))
     page = keyset.Page(limit, marker)
     visible = [_T[name] == value for name, value in filters.visible.items()]
     try:
@@ -277,7 +280,8 @@ def _never_null(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
     return sa.func.coalesce(column, first, type_=column.type)
 
 
-def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+def conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.ColumnElement[bool]]:
+    """Yield the conditions of `filters`, but those of what is visible."""
     for name, values in filters.exact.items():
         yield _T[name] == values[0] if len(values) == 1 else _T[name].in_(values)
     for name, pattern in filters.patterns.items():
@@ -299,6 +303,8 @@ def _conditions(connection: sa.Connection, filters: Filters) -> Iterable[sa.Colu
         yield changed <= sa.literal(until, _T.created_at.type)
     yield from _addresses(filters)
     yield from _tags(connection, filters)
+    if filters.search is not None:
+        yield search.finds(connection, filters.search)
 
 
 def _addresses(filters: Filters) -> Iterable[sa.ColumnElement[bool]]:

@@ -26,7 +26,7 @@ class Filter:
     project_id: str | None = None
     """Whose; None: all projects'."""
     equal: Mapping[str, Any] = field(default_factory=dict)
-    """Column → value."""
+    """Column → value; several: any of them."""
     name_part: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
     nothing: bool = False
@@ -99,7 +99,10 @@ class Listing(Generic[R, F]):
 
     def _where(self, wanted: F) -> list[sa.ColumnElement[bool]]:
         columns = self.columns
-        found = [columns[name] == value for name, value in wanted.equal.items()]
+        found = [
+            columns[name].in_(value) if isinstance(value, tuple) else columns[name] == value
+            for name, value in wanted.equal.items()
+        ]
         if wanted.name_part is not None:
             found.append(columns["name"].contains(wanted.name_part, autoescape=True))
         if wanted.metadata:

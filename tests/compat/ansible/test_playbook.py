@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6Uo6Xyb0wZVxl3hQ5p1tGqWcm1tLwGxDdVnqkxaX3B"
 
 pytestmark = [
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(2400),
     pytest.mark.skipif(not PLAYBOOK.exists(), reason="Ansible is not installed"),
 ]
 

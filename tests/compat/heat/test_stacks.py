@@ -20,7 +20,7 @@ from tests.fixtures import heat_page
 from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
 
 pytestmark = [
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(2400),
     pytest.mark.skipif(not PYTHON.exists(), reason="Heat is not installed"),
 ]
 

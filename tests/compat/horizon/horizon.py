@@ -219,7 +219,7 @@ def refusals(cloud: EmbeddedCloud) -> dict[str, float]:
     """Return how often the APIs for clients refused which requests, as the metrics count them."""
     text = (cloud.state_dir / "micronova.conf").read_text()
     port = re.findall(r"\[metrics\]\nport = (\d+)", text)[0]
-    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20)
+    answer = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=60)
     return {
         labels: float(value)
         for labels, value in _COUNTED.findall(answer.text)

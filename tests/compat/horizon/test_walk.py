@@ -18,7 +18,7 @@ from tests.functional.cloud import EmbeddedCloud, embedded_cloud, eventually
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(not PYTHON.exists(), reason="Horizon is not installed"),
 ]
 

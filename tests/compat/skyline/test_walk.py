@@ -19,7 +19,7 @@ from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.timeout(1200),
+    pytest.mark.timeout(3600),
     pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}"),
 ]
 

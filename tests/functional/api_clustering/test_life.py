@@ -411,6 +411,28 @@ def test_other_projects_see_nothing(api: ClusteringApi, path: str) -> None:
     assert len(api.groups.servers()) == 1
 
 
+@pytest.mark.parametrize("noun", ["profile", "cluster", "node", "receiver"])
+@pytest.mark.parametrize("changed", [{}, {"name": None}])
+def test_an_update_of_nothing_is_refused(
+    api: ClusteringApi, noun: str, changed: dict[str, Any]
+) -> None:
+    """As by Senlin."""
+    webhook = {"type": "webhook", "action": "CLUSTER_SCALE_OUT"}
+    group = api.cluster(1)
+    profile = api.show(f"/clusters/{group}", "cluster")["profile_id"]
+    receiver = {"receiver": {"name": "alarm", "cluster_id": group, **webhook}}
+    receiver_id = api.ask("POST", "/receivers", receiver)[1]["receiver"]["id"]
+    node = api.ask("GET", "/nodes")[1]["nodes"][0]["id"]
+    ids = {"profile": profile, "cluster": group, "node": node, "receiver": receiver_id}
+    before = api.ask("GET", f"/{noun}s/{ids[noun]}")
+    status, answer = api.ask("PATCH", f"/{noun}s/{ids[noun]}", {noun: changed})
+    assert (status, answer["error"]["message"]) == (400, "No property needs an update.")
+    if noun == "cluster":
+        same = {noun: {"profile_id": profile}}
+        assert api.ask("PATCH", f"/clusters/{group}", same)[0] == 400
+    assert api.ask("GET", f"/{noun}s/{ids[noun]}") == before
+
+
 def test_readers_change_nothing(api: ClusteringApi) -> None:
     group = api.cluster(1)
     for method, path, body in (
@@ -460,6 +482,7 @@ def test_a_cluster_that_can_not_be_is_refused(
         ({"colour": "red"}, 400),
         ({"metadata": "x"}, 400),
         ({"security_groups": 5}, 400),
+        ({"scheduler_hints": {"micronova:cluster": ""}}, 400),
         ({"scheduler_hints": {"micronova:wait": "soon"}}, 400),
     ],
 )

@@ -410,6 +410,7 @@ OURS = frozenset(
             for name in ("release", "mark", "hold", "release-hold", "retry", "forget")
         ),
         *("POST /adoptions", "GET /explanations/{}", "POST /schedule", "GET /capacity"),
+        "POST /schedule/fit",
         "GET /capacity/total",
         "GET /storages",
         "GET /hosts/{}/tasks",

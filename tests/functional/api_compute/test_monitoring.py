@@ -12,6 +12,7 @@ from conductor.record_metrics import SHOWN, samples
 from conductor.store.monitoring import Record
 from db import schema
 from db.reads import metrics, monitoring
+from db.reads.ledger import waiting
 from tests.fixtures.compute import NOW, ComputeApi, a_full_server, a_host, a_service, uuid_of
 from tests.fixtures.listings import Row, counted
 from tests.functional.api_compute.conftest import MakeApi
@@ -31,6 +32,8 @@ def read(api: ComputeApi) -> Record:
             monitoring.operations(connection),
             monitoring.Clusters().read(connection, since),
             monitoring.waiting(connection),
+            monitoring.waiting_scopes(connection),
+            waiting.more_hosts_for(connection, waiting.wanted(connection)),
         )
 
 
@@ -177,6 +180,32 @@ def test_servers_that_wait_for_room_are_summed_by_zone(make: MakeApi) -> None:
     assert since == {("",): NOW.timestamp(), ("z1",): NOW.timestamp()}
 
 
+def test_those_that_wait_are_counted_by_flavor_and_traits(make: MakeApi) -> None:
+    """For a program that adds hosts."""
+    specs = {"trait:CUSTOM_FAST": "required", "trait:CUSTOM_SLOW": "forbidden"}
+    fast = {"name": "fast", "extra_specs": specs}
+    waits = {"host": None, "vm_state": "building"}
+    api = make(
+        a_full_server(1, operation_id=1, flavor={"name": "plain"}, **waits),
+        a_full_server(2, operation_id=2, flavor=fast, **waits),
+        a_full_server(3, operation_id=3, flavor=fast, **waits),
+        *(an_open(number, state="queued") for number in (1, 2, 3)),
+        a_waiting(1),
+        *(a_waiting(number, "az1") for number in (2, 3)),
+        *(a_service(name) for name in "ab"),
+        a_host("a", facts={"traits": ["CUSTOM_FAST"]}),
+        a_host("b"),
+    )
+    found = samples(read(api))
+    assert found["micronova_waiting_servers_by_scope"] == {
+        ("", "plain", ""): 1,
+        ("az1", "fast", "CUSTOM_FAST,!CUSTOM_SLOW"): 2,
+    }
+    fast_kind, plain_kind = ("az1", "a", "CUSTOM_FAST"), ("az1", "b", "")
+    assert found["micronova_waiting_more_hosts_take"] == {fast_kind: 3, plain_kind: 1}
+    assert found["micronova_waiting_more_hosts"] == {fast_kind: 1, plain_kind: 1}
+
+
 def test_every_metric_of_the_record_has_its_labels(make: MakeApi) -> None:
     api = make(a_full_server(1), an_open(1, **leased("c1", 60)))
     found = samples(read(api))
@@ -195,4 +224,4 @@ def test_the_statements_are_few_whatever_there_is(make: MakeApi) -> None:
     api = make(*(a_full_server(number) for number in range(1, 30)))
     with counted(api.reader) as statements:
         read(api)
-        assert statements() == 13
+        assert statements() == 16

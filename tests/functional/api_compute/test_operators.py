@@ -96,6 +96,12 @@ def test_a_node_that_is_off_is_down_wherever_it_shows(make: MakeApi) -> None:
     assert [one["host"] for one in listed("/queues?unwell=true", "hosts")] == [
         *("pve2", "pve3", "pve4", "pve5"),
     ]
+    assert [one["host"] for one in listed("/queues?state=down&limit=1", "hosts")] == ["pve2"]
+    assert [one["host"] for one in listed("/queues?state=down", "hosts")] == ["pve2", "pve4"]
+    assert [one["host"] for one in listed("/queues?state=up&unwell=true", "hosts")] == [
+        *("pve3", "pve5"),
+    ]
+    assert api.get("/queues?state=off", token=auth.ADMIN).status_code == 400
     assert api.get("/queues?unwell=maybe", token=auth.ADMIN).status_code == 400
     counts = api.get("/metrics", token=auth.ADMIN).json["metrics"]["services"]
     assert {one["state"]: one["count"] for one in counts} == {"up": 3, "down": 2}

@@ -205,6 +205,105 @@ def test_patterns_of_every_parameter_end(make: MakeApi) -> None:
     assert len(api.get("/servers?name=(a?){60}a{60}3").json["servers"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("WEB", [2, 1]),
+        ("b.1", [3]),
+        ("b_1", []),
+        ("%25", []),
+        ("gre", [2]),
+        ("PRO", [3, 1]),
+        ("rod", []),
+        ("p%25", []),
+        (uuid_of(3), [3]),
+        (uuid_of(3).upper()[:-1], [3]),
+        (uuid_of(3)[:3], []),
+        ("10.20.0.1", [1]),
+        ("10.20.", [2, 1]),
+        ("10.9.0.3", []),
+        ("10.9.0.", [3]),
+        ("fd00:", [3]),
+        ("FD00::33", [3]),
+        ("0.20.", []),
+        ("", [5, 4, 3, 2, 1]),
+        ("theirs", []),
+        ("gone", []),
+    ],
+)
+def test_what_a_typed_text_finds(api: ComputeApi, text: str, found: list[int]) -> None:
+    assert numbers(api, f"micronova:search={text}") == found
+    assert numbers(api, f"micronova:search={text}&status=PAUSED") == []
+    paged = numbers(api, f"micronova:search={text}&limit=1")
+    assert paged == found[:1]
+
+
+def test_a_typed_text_is_asked_for_where_nova_refuses_it(api: ComputeApi) -> None:
+    asked = "micronova:search=web"
+    assert numbers(api, asked, version="2.75") == [2, 1]
+    everybodys = [6, 5, 4, 3, 2, 1]
+    assert numbers(api, f"all_tenants=1&{asked}", version="2.74", token=auth.ADMIN) == everybodys
+    assert numbers(api, f"all_tenants=1&{asked}r", token=auth.ADMIN) == []
+    assert numbers(api, "all_tenants=1&micronova:search=their", token=auth.ADMIN) == [6]
+    assert numbers(api, "micronova:search=their") == []
+    for wrong in ("micronova:search=a&micronova:search=b", "micronova:search=" + "x" * 256):
+        assert api.get(f"/servers?{wrong}", version="2.96").status_code == 400
+
+
+def test_tags_of_odd_letters_are_found_by_their_beginnings(make: MakeApi) -> None:
+    api = make(
+        a_full_server(1, tags=["c++", 'say "hi"']),
+        a_full_server(2, tags=["back\\slash", "50%", "a_b"]),
+        a_full_server(3, tags=["größe"]),
+    )
+    for text, found in (
+        ("c%2B", [1]),
+        ('say "h', [1]),
+        ("back\\s", [2]),
+        ("50%25", [2]),
+        ("a_", [2]),
+        ("a%25", []),
+        ("grö", [3]),
+        (",", []),
+    ):
+        assert numbers(api, f"micronova:search={text}") == found, text
+
+
+def test_totals_are_of_all_pages(api: ComputeApi) -> None:
+    asked = "micronova:totals=true"
+    for path in ("/servers", "/servers/detail"):
+        answer = api.get(f"{path}?{asked}&limit=1", version="2.96").json
+        assert len(answer["servers"]) == 1
+        totals = answer["micronova:totals"]
+        assert totals["count"] == 5
+        assert totals["statuses"] == {
+            "ACTIVE": 1,
+            "ERROR": 1,
+            "REBOOT": 1,
+            "SHUTOFF": 1,
+            "BUILD": 1,
+        }
+        assert totals["vcpus"] > 0
+    marker = answer["servers"][0]["id"]
+    query = f"{asked}&marker={marker}&micronova:search=web"
+    answer = api.get(f"/servers?{query}", version="2.96").json
+    assert answer["micronova:totals"]["count"] == 2
+    nothing = api.get(f"/servers?{asked}&status=PAUSED", version="2.96").json
+    assert nothing["micronova:totals"] == {
+        "count": 0,
+        "statuses": {},
+        "vcpus": 0,
+        "ram": 0,
+        "disk": 0,
+    }
+    theirs = api.get(f"/servers?{asked}", version="2.96", token=auth.OTHER).json
+    assert theirs["micronova:totals"]["count"] == 1
+    for without in ("", "micronova:totals=false"):
+        assert "micronova:totals" not in api.get(f"/servers?{without}", version="2.96").json
+    assert "micronova:totals" not in api.get(f"/servers?{asked}", version="2.74").json
+    assert api.get("/servers?micronova:totals=maybe", version="2.96").status_code == 400
+
+
 def test_a_tag_is_no_pattern(make: MakeApi) -> None:
     api = make(a_full_server(1, tags=["c++"]), a_full_server(2, tags=["c"]))
     assert numbers(api, "tags=c%2B%2B") == [1]

@@ -88,7 +88,7 @@ def site(tmp_path: Path, origin: Origin) -> Iterator[Site]:
 def stage(site: Site, image_id: str, data: bytes = DATA, token: str = auth.MEMBER) -> int:
     headers = {"X-Auth-Token": token, "Content-Type": "application/octet-stream"}
     url = f"{site.url}/images/{image_id}/stage"
-    return requests.put(url, data=data, headers=headers, timeout=20).status_code
+    return requests.put(url, data=data, headers=headers, timeout=60).status_code
 
 
 def take(site: Site, image_id: str, body: Any, **more: Any) -> requests.Response:
@@ -176,6 +176,35 @@ def test_a_download_is_an_upload_from_elsewhere(site: Site, origin: Origin) -> N
         assert (seen.status_code, len(seen.json()["tasks"])) == (200, number)
 
 
+def test_a_download_says_how_much_of_it_has_come(site: Site, origin: Origin) -> None:
+    paused, more = threading.Event(), threading.Event()
+    size = len(DATA) // 2
+
+    def slow(request: Any) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(DATA)))
+        request.end_headers()
+        request.wfile.write(DATA[:size])
+        request.wfile.flush()
+        paused.set()
+        assert more.wait(60)
+        request.wfile.write(DATA[size:])
+
+    origin.answer = slow
+    image_id = site.new()
+    assert download(site, image_id, f"{origin.url}/slow").status_code == 202
+    assert paused.wait(60)
+    eventually(lambda: task(site, image_id)["message"] == f"Copied {size >> 20} MiB")
+    assert size >> 20
+    assert task(site, image_id)["status"] == "processing"
+    seen = call(f"{site.url}/images/{image_id}/tasks", token=auth.OTHER)
+    assert "Copied" not in seen.text
+    more.set()
+    site.world.answer(site.command(StoreImage), ok=True)
+    assert site.becomes(image_id, "active")
+    assert (task(site, image_id)["status"], task(site, image_id)["message"]) == ("success", "")
+
+
 def _status(status: int, **headers: str) -> Callable[[Any], None]:
     return lambda request: Origin.send(request, status, b"x", **headers)
 
@@ -245,12 +274,12 @@ def test_a_download_whose_process_ended_is_given_up(site: Site, origin: Origin) 
 
     def slow(request: Any) -> None:
         going.set()
-        goes_on.wait(20)
+        goes_on.wait(60)
         origin.all(request)
 
     origin.answer = slow
     assert download(site, image_id, f"{origin.url}/a").status_code == 202
-    assert going.wait(10)
+    assert going.wait(60)
     look(site, 60)
     assert site.image(image_id)["status"] == "importing"
     look(site, 130)
@@ -268,7 +297,7 @@ def test_none_waits_for_another_one(site: Site, origin: Origin) -> None:
     goes_on = threading.Event()
 
     def slow(request: Any) -> None:
-        goes_on.wait(20)
+        goes_on.wait(60)
         origin.all(request)
 
     origin.answer = slow
@@ -290,7 +319,7 @@ def test_the_conductor_hears_of_it_before_the_host_answers(site: Site, origin: O
 
     def slow(request: Any) -> None:
         going.set()
-        goes_on.wait(20)
+        goes_on.wait(60)
         origin.all(request)
 
     origin.answer = slow
@@ -312,7 +341,7 @@ def test_the_conductor_hears_of_it_before_the_host_answers(site: Site, origin: O
     assert found is not None
     downloads = Downloads(conf, Uploads(conf, reader), 0.05)
     downloads.begin(ctxt, conductor, found, f"{origin.url}/a")
-    assert going.wait(10)
+    assert going.wait(60)
     look(site, 60)
 
     def heard() -> Any:

@@ -123,7 +123,7 @@ def test_a_project_s_slow_downloads_leave_places_to_others(site: Site) -> None:
                 f"{site.url}/images/{image_id}/file",
                 headers={"X-Auth-Token": auth.MEMBER},
                 stream=True,
-                timeout=20,
+                timeout=60,
             )
             stack.callback(slow.close)
             assert slow.status_code == 200

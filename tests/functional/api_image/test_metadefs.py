@@ -35,7 +35,7 @@ def ask(
     site: Site, method: str, path: str, body: Any = None, token: str = auth.ADMIN, **headers: str
 ) -> tuple[int, Any]:
     sent = {"X-Auth-Token": token, "Accept": "application/json", **headers}
-    answer = requests.request(method, f"{site.url}{path}", json=body, headers=sent, timeout=20)
+    answer = requests.request(method, f"{site.url}{path}", json=body, headers=sent, timeout=60)
     return answer.status_code, answer.json() if answer.content else None
 
 

@@ -79,7 +79,7 @@ def step(site: Site, image_id: str, name: str) -> requests.Response:
         f"{site.url}/images/{image_id}/{name}",
         data=DATA,
         headers={"X-Auth-Token": auth.MEMBER, "Content-Type": "application/octet-stream"},
-        timeout=20,
+        timeout=60,
     )
 
 

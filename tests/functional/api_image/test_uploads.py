@@ -54,7 +54,7 @@ class Site:
     ) -> requests.Response:
         given = {"X-Auth-Token": token, "Content-Type": "application/octet-stream", **headers}
         return requests.put(
-            f"{self.url}/images/{image_id}/file", data=data, headers=given, timeout=20
+            f"{self.url}/images/{image_id}/file", data=data, headers=given, timeout=60
         )
 
     def image(self, image_id: str) -> Any:
@@ -149,7 +149,7 @@ def _fetched(site: Site, command: StoreImage) -> bytes:
     found = b""
     while len(found) < command.size_bytes:
         headers = {"X-Spool-Token": command.token, "Range": f"bytes={len(found)}-{10**9}"}
-        answer = requests.get(f"{site.url}{path}", headers=headers, timeout=10)
+        answer = requests.get(f"{site.url}{path}", headers=headers, timeout=60)
         assert answer.status_code == 206
         assert 0 < len(answer.content) <= PIECE_BYTES
         end = len(found) + len(answer.content) - 1
@@ -161,10 +161,10 @@ def _fetched(site: Site, command: StoreImage) -> bytes:
         {"X-Spool-Token": command.token},
         {"X-Spool-Token": command.token, "Range": "bytes=x"},
     ):
-        assert requests.get(f"{site.url}{path}", headers=wrong, timeout=10).status_code == 404
+        assert requests.get(f"{site.url}{path}", headers=wrong, timeout=60).status_code == 404
     known = {"X-Spool-Token": command.token, "Range": "bytes=0-1"}
     for image_id in ("%00", "..%2f", "x" * 300, "%ff", "%F0%9F%98%80"):
-        answer = requests.get(f"{site.url}/images/{image_id}/spool", headers=known, timeout=10)
+        answer = requests.get(f"{site.url}/images/{image_id}/spool", headers=known, timeout=60)
         assert answer.status_code in {400, 404}, (image_id, answer.text)
     return found
 
@@ -224,7 +224,7 @@ def test_who_may_not_is_refused_before_anything_is_read(site: Site) -> None:
 
 def _connected(site: Site, image_id: str, length: int) -> socket.socket:
     parts = urlsplit(site.url)
-    made = socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=20)
+    made = socket.create_connection((str(parts.hostname), int(parts.port or 0)), timeout=60)
     made.sendall(
         f"PUT {parts.path}/images/{image_id}/file HTTP/1.1\r\nHost: a\r\n"
         f"X-Auth-Token: {auth.MEMBER}\r\nContent-Type: application/octet-stream\r\n"
@@ -333,7 +333,7 @@ def test_the_answer_waits_for_the_first_cluster(site: Site, tmp_path: Path) -> N
         command = site.command(StoreImage)
         assert answers == []
         site.world.answer(command, ok=True)
-        thread.join(20)
+        thread.join(60)
     assert [answer.status_code for answer in answers] == [204]
     assert site.image(image_id)["status"] == "active"
     reader.dispose()

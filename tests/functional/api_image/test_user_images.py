@@ -43,7 +43,7 @@ def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.MEMBER, **headers: str
 ) -> requests.Response:
     given = {"X-Auth-Token": token, "Accept": "application/json", **headers}
-    return requests.request(method, url, json=body, headers=given, timeout=10)
+    return requests.request(method, url, json=body, headers=given, timeout=60)
 
 
 def make(url: str, token: str = auth.MEMBER, **body: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def call(
     url: str, method: str = "GET", token: str = auth.READER, **headers: str
 ) -> requests.Response:
     given = {"X-Auth-Token": token, **headers}
-    return requests.request(method, url, headers=given, timeout=10)
+    return requests.request(method, url, headers=given, timeout=60)
 
 
 def fault(answer: requests.Response) -> tuple[int, str, str]:
@@ -46,7 +46,7 @@ def found(url: str, path: str, token: str = auth.READER) -> list[Any]:
 
 def test_versions_need_no_token(url: str) -> None:
     for path in (url, f"{url}/"):
-        answer = requests.get(path, timeout=10)
+        answer = requests.get(path, timeout=60)
         assert answer.status_code == 200
         links = [{"rel": "self", "href": f"{url}/v2.0/"}]
         expected = {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]}
@@ -59,7 +59,7 @@ def test_the_other_ways_to_write_a_path(url: str) -> None:
         assert call(f"{url}/{path}").json() == whole
     assert call(f"{url}/v2.0/networks/{VMBR0}.json").json()["network"]["id"] == VMBR0
     assert call(f"{url}/v2.0/networks.xml").status_code == 404
-    assert requests.get(f"{url}/v2.0/networks.json", timeout=10).status_code == 401
+    assert requests.get(f"{url}/v2.0/networks.json", timeout=60).status_code == 401
     assert call(f"{url}/v2.0/ports.json", method="POST").status_code == 403
 
 
@@ -83,7 +83,7 @@ def test_what_has_no_tags_is_not_filtered_by_them(url: str, path: str, name: str
 
 def test_everything_else_needs_a_token(url: str) -> None:
     for path in ("/v2.0/", "/v2.0/networks", "/v2.0/extensions"):
-        answer = requests.get(f"{url}{path}", timeout=10)
+        answer = requests.get(f"{url}{path}", timeout=60)
         assert answer.status_code == 401
         assert answer.headers["x-openstack-request-id"].startswith("req-")
 
@@ -421,7 +421,7 @@ def test_quotas_with_what_is_used(url: str) -> None:
 def test_an_api_without_a_conductor_says_what_it_refuses(url: str) -> None:
     door = f"{url}/v2.0/quotas/demo"
     limits, admin = {"quota": {"network": 5}}, {"X-Auth-Token": auth.ADMIN}
-    answer = requests.put(door, json=limits, headers=admin, timeout=10)
+    answer = requests.put(door, json=limits, headers=admin, timeout=60)
     assert "Quotas can't be changed through this API" in fault(answer)[2]
     assert call(door, "DELETE", token=auth.READER).status_code == 403
     assert fault(call(door, "DELETE", token=auth.ADMIN))[:2] == (404, "TenantQuotaNotFound")
@@ -477,7 +477,7 @@ def test_what_is_not_there_says_why_wherever_it_is_asked_for(url: str) -> None:
             ("DELETE", "/x/tags/y"),
         ):
             door = f"{url}/v2.0/{path}{below}"
-            answer = requests.request(method, door, json={}, headers=admin, timeout=10)
+            answer = requests.request(method, door, json={}, headers=admin, timeout=60)
             assert answer.status_code == 404, (method, door)
             assert words in fault(answer)[2], (method, door)
     assert "which routes nothing" in fault(call(f"{url}/v2.0/extensions/router"))[2]

@@ -45,7 +45,7 @@ def url(world: World) -> Iterator[str]:
 def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.MEMBER
 ) -> requests.Response:
-    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=10)
+    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=60)
 
 
 def made(url: str, token: str = auth.MEMBER, **asked: Any) -> dict[str, Any]:
@@ -164,10 +164,10 @@ def test_bodies_that_are_refused(url: str, world: World, body: Any, message: str
 def test_no_json_is_refused(url: str) -> None:
     headers = {"X-Auth-Token": auth.MEMBER, "Content-Type": "application/json"}
     for data in (b"", b"{", b"\xff", b"[" * 5000):
-        answer = requests.post(url, data=data, headers=headers, timeout=10)
+        answer = requests.post(url, data=data, headers=headers, timeout=60)
         assert answer.status_code == 400
     large = b'{"port": {"name": "' + b"x" * 200_000 + b'"}}'
-    assert requests.post(url, data=large, headers=headers, timeout=10).status_code == 413
+    assert requests.post(url, data=large, headers=headers, timeout=60).status_code == 413
 
 
 def test_updates_that_are_refused(url: str) -> None:

@@ -70,7 +70,7 @@ def network_api(world: World) -> Iterator[str]:
 def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.MEMBER
 ) -> requests.Response:
-    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=10)
+    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=60)
 
 
 def make(url: str, kind: str, token: str = auth.MEMBER, **asked: Any) -> dict[str, Any]:

@@ -74,7 +74,7 @@ def url(world: World) -> Iterator[str]:
 def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.ADMIN
 ) -> requests.Response:
-    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=10)
+    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=60)
 
 
 def put(url: str, token: str = auth.ADMIN, project: str = "demo", **limits: Any) -> Any:

@@ -45,7 +45,7 @@ def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.MEMBER, match: str = ""
 ) -> requests.Response:
     headers = {"X-Auth-Token": token} | ({"If-Match": match} if match else {})
-    return requests.request(method, url, json=body, headers=headers, timeout=10)
+    return requests.request(method, url, json=body, headers=headers, timeout=60)
 
 
 def make(url: str, kind: str, token: str = auth.MEMBER, **asked: Any) -> Any:

@@ -66,7 +66,7 @@ def _served(world: World, *, filtered: bool) -> Iterator[str]:
 def call(
     url: str, method: str = "GET", body: Any = None, token: str = auth.MEMBER
 ) -> requests.Response:
-    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=10)
+    return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=60)
 
 
 def told(answer: requests.Response) -> tuple[int, str]:

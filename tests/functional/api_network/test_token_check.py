@@ -35,8 +35,8 @@ def test_the_ordinary_token_check(
     login = {"auth_type": "password", "auth_url": URI, "username": "micronova"}
     credentials.set_defaults(conf, auth.GROUP, login | {"www_authenticate_uri": URI})
     with served(make_app(conf, database)) as url:
-        assert requests.get(f"{url}{open_path}", timeout=10).status_code == 200
-        answer = requests.get(f"{url}{closed_path}", timeout=10)
+        assert requests.get(f"{url}{open_path}", timeout=60).status_code == 200
+        answer = requests.get(f"{url}{closed_path}", timeout=60)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == f'Keystone uri="{URI}"'
     assert answer.headers["x-openstack-request-id"].startswith("req-")

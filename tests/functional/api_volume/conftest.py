@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,10 +60,14 @@ class VolumeApi:
         conductor: Any = Conductor(world.conductor.cloud)
         app = make_app(a_conf(), self._reader, conductor, auth.header_auth)
         self._client = falcon.testing.TestClient(app)
+        self._conductor = conductor
+
+    @functools.cached_property
+    def _compute(self) -> falcon.testing.TestClient:
         conf = a_conf()
         api_config.register(conf)
-        compute = compute_app(conf, conductor, self._reader, auth.header_auth)
-        self._compute = falcon.testing.TestClient(compute)
+        app = compute_app(conf, self._conductor, self._reader, auth.header_auth)
+        return falcon.testing.TestClient(app)
 
     def ask(
         self,

@@ -13,7 +13,7 @@ import pytest
 from common.process.child import Child
 from launcher.embedded.ending import Ending
 
-START_SECONDS = 60
+START_SECONDS = 240
 
 _READY = """
 import json, os, signal, sys, threading

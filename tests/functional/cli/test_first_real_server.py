@@ -10,7 +10,7 @@ import pytest
 from tests.functional.unprepared import at_a_terminal, unprepared
 from tests.pages import block
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(2400)
 
 
 def test_two_commands(tmp_path: Path) -> None:

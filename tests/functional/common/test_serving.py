@@ -35,12 +35,12 @@ class Served:
     port: int
 
     def connect(self, first: bytes = b"") -> socket.socket:
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         made.sendall(first)
         return made
 
     def ask(self, path: str = "/", body: bytes | None = None) -> Any:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with contextlib.closing(connection):
             connection.request("GET" if body is None else "POST", path, body)
             return json.loads(connection.getresponse().read())
@@ -86,7 +86,7 @@ def running(output: IO[bytes] | None, ends: frozenset[int] = frozenset({0})) -> 
         yield found
     finally:
         process.terminate()
-        assert process.wait(20) in ends
+        assert process.wait(60) in ends
         listener.close()
 
 
@@ -143,7 +143,7 @@ def test_one_address_holds_half_of_the_connections(served: Served) -> None:
         assert b'"hello"' in newest.recv(65536)
         # Another address has room.
         other = socket.create_connection(
-            ("127.0.0.1", served.port), timeout=20, source_address=("127.0.0.2", 0)
+            ("127.0.0.1", served.port), timeout=60, source_address=("127.0.0.2", 0)
         )
         stack.enter_context(other)
         other.sendall(HEAD + b"hello")
@@ -207,7 +207,7 @@ def test_the_end_waits_for_no_idle_connection(served: Served) -> None:
         served.ask()  # connections are taken in order: both are
         served.process.send_signal(signal.SIGTERM)
         assert rest_of(half).startswith(b"HTTP/1.1 408 ")
-        assert served.process.wait(20) == 0
+        assert served.process.wait(60) == 0
 
 
 def test_a_log_without_room_stops_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import threading
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ from common.messages.reports import Report, Working
 from common.messages.tenures import Claim, Granted
 from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 120
 
 
 class FakeConductor:
@@ -32,6 +33,8 @@ class FakeConductor:
         """Whether another worker carries the agents."""
         self.may = True
         """What they are answered."""
+        self.lost = False
+        """Whether the ledger has lost what they may not start."""
         self.started: list[Working] = []
         """What agents asked whether they may start its VM; they may, unless ``may`` is False."""
         self.guests: list[Any] = []
@@ -74,7 +77,8 @@ class FakeConductor:
     def may_start(self, ctxt: Any, worker: str, working: list[Mapping[str, Any]]) -> list[Working]:
         asked = [codec.load(Working, one) for one in working]
         self.started += asked
-        return asked if self.may else []
+        refused = [dataclasses.replace(one, lost=True) for one in asked] if self.lost else []
+        return asked if self.may else refused
 
     def vm_states(self, ctxt: Any, **states: Any) -> None:
         """What was seen of VMs: heard, and of no use here."""

@@ -87,7 +87,7 @@ def test_a_round_reads_no_snapshot_and_not_much(
     made.seen("c1")
     eventually(lambda: "c1" in made.findings)
     made.stop()
-    made.join(5)
+    made.join(60)
     calls = _calls(simulator)[before:]
     hypervisor.close()
     assert len(calls) <= MOST_CALLS, [one["path"] for one in calls]

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from common.context import internal
 from common.messages.commands import PowerAction
 from common.messages.queues import OPERATIONS, Queue, Queues
 from common.messages.reports import Category
 from common.resources.states import PowerState
+from compute import drivers
+from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
 from tests.functional.compute.conftest import (
     Cluster,
     Worker,
     a_build,
     a_destroy,
     a_power,
+    configuration,
+    proxmox_text,
     template_vmid,
 )
 from tests.functional.simulator_fixture import RunningSimulator
+
+#: what is read of one node, for its facts alone
+DETAILS = ("/status", "/network", "/machines", "/certificates/info")
 
 STEPS = [
     "compute_check_host",
@@ -222,3 +233,34 @@ def test_a_command_of_an_unknown_cluster_is_refused(worker: Worker) -> None:
     outcome = worker.run(dataclasses.replace(build, placed=placed))
     assert outcome.failure is not None
     assert outcome.failure.category is Category.CONFIGURATION
+
+
+@pytest.mark.parametrize("others", ["pve2", ""])
+def test_workers_that_divide_a_cluster_read_each_node_once(
+    simulator: RunningSimulator, tmp_path: Path, others: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each reads the lists of the whole cluster, whose length one call has, and of the nodes only
+    its own; without ``hosts`` there is one that reads all."""
+
+    def read(hosts: str) -> set[str]:
+        """What a worker of these hosts asks of single nodes, at its first refresh."""
+        text = proxmox_text(simulator, hosts=hosts)
+        [hypervisor] = drivers.hypervisors(configuration(tmp_path, text))
+        assert isinstance(hypervisor, ProxmoxHypervisor)
+        client, paths = hypervisor.shared.client, list[str]()
+        get = client.get
+
+        def noted(path: str, **more: Any) -> Any:
+            paths.append(path)
+            return get(path, **more)
+
+        monkeypatch.setattr(client, "get", noted)
+        seen = hypervisor.observe()
+        assert [one.node for one in seen.hosts] == (hosts.split() or ["pve1", "pve2"])
+        assert sum(path.startswith("cluster/resources") for path in paths) == 1
+        hypervisor.close()
+        return {path for path in paths if path.startswith("nodes/") and path.endswith(DETAILS)}
+
+    mine, theirs = read("pve1"), read(others)
+    assert {path.split("/")[1] for path in mine} == {"pve1"}
+    assert {path.split("/")[1] for path in theirs} == set(others.split() or ["pve1", "pve2"])

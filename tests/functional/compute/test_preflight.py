@@ -126,7 +126,7 @@ class Root:
         self._session.headers["CSRFPreventionToken"] = ticket["CSRFPreventionToken"]
 
     def ask(self, method: str, door: str, /, **params: Any) -> Any:
-        answer = self._session.request(method, f"{self._url}/{door}", data=params, timeout=10)
+        answer = self._session.request(method, f"{self._url}/{door}", data=params, timeout=60)
         assert answer.ok, answer.text
         return answer.json()["data"]
 

@@ -62,7 +62,7 @@ class Spool:
             return
         if first == self.waits_at:
             self.waiting.set()
-            self.goes_on.wait(20)
+            self.goes_on.wait(60)
         known = request.headers["X-Spool-Token"] == "token"
         data = self.data[first : last + 1] if known else b""
         request.send_response(206 if data else 404)
@@ -237,7 +237,7 @@ def test_a_process_that_ends_in_the_upload_leaves_it_to_the_next(
     command = a_store(spool)
     spool.waits_at = PIECE_BYTES
     second.send(command)
-    assert spool.waiting.wait(20)
+    assert spool.waiting.wait(60)
     stopped = threading.Thread(target=second.service.stop)
     stopped.start()
     spool.waits_at = -1

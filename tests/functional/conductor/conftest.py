@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.functional.conductor.harness import World
+from tests.functional.db.conftest import postgres_server, postgres_url
+
+__all__ = ["postgres_server", "postgres_url"]
 
 
 @pytest.fixture

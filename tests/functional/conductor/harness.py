@@ -74,7 +74,7 @@ from conductor.sync.filters import NAME, SECONDS, Filters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine, schema
-from placement.messages import Allocations, Replacement
+from placement.messages import Allocations, Candidates, Replacement
 from scheduler.filters.resources import needs
 from tests.fixtures import databases
 from tests.fixtures.messages import snake
@@ -118,7 +118,7 @@ class Scheduler:
             )
         self.placement.claims[request.server_uuid] = left[0]
         self.placement.amounts[request.server_uuid] = dict(needs(request).resources)
-        self.gate.wait(10)
+        self.gate.wait(60)
         others = tuple(Alternate(host, f"uuid-{host}", 1.0) for host in left[1:])
         return Decision(
             request.server_uuid,
@@ -293,6 +293,12 @@ class Placement:
         self.down = False
         self.full: set[str] = set()
         """Providers without room."""
+
+    def candidates(self, least: Mapping[str, int], **_: Any) -> Candidates:
+        """No host is known to have room before the scheduler is asked."""
+        if self.down:
+            raise Unavailable("Placement can't be reached.")
+        return Candidates((), {}, ())
 
     def allocations_of(self, consumer_uuid: str) -> Allocations:
         if self.down:
@@ -522,6 +528,8 @@ class World:
         self.compute = Compute()
         self.options = options
         self.conductors: list[Conductor] = []
+        self.clusters: dict[str, str] = {}
+        """Host → its cluster; others are in sim1."""
         self.storages = [StorageFacts("nfs1", "nfs", True, True, 1000, 900, ("import", "iso"))]
         """What each host has besides the storage of its disks."""
         self.leaves: set[str] = set()
@@ -553,7 +561,7 @@ class World:
         facts = tuple(
             HostFacts(
                 host=name,
-                cluster="sim1",
+                cluster=self.clusters.get(name, "sim1"),
                 node=name,
                 uuid=f"uuid-{name}",
                 worker=worker,
@@ -573,10 +581,12 @@ class World:
             for name in self.hosts
         )
         image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
-        cluster = ClusterFacts(
-            "sim1", "9.2", True, (image,), 100_000, 99_999 + 5 * len(self.hosts)
+        last = 99_999 + 5 * len(self.hosts)
+        clusters = tuple(
+            ClusterFacts(name, "9.2", True, (image,), 100_000, last)
+            for name in sorted({"sim1", *self.clusters.values()})
         )
-        heartbeat = Heartbeat(worker, now, self.hosts, facts, (cluster,), published=published)
+        heartbeat = Heartbeat(worker, now, self.hosts, facts, clusters, published=published)
         self.conductor.reports.heartbeat(heartbeat)
 
     def create(self, **changes: Any) -> list[str]:
@@ -697,7 +707,7 @@ class World:
 
     @staticmethod
     def _wait(look: Callable[[], Any], enough: Callable[[Any], bool]) -> None:
-        deadline, tick = clock.after(10), threading.Event()
+        deadline, tick = clock.after(120), threading.Event()
         for turn in itertools.count(1):
             if enough(seen := look()):
                 return

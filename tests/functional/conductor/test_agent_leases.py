@@ -175,6 +175,45 @@ def test_clusters_and_parts_of_them_are_carried_apart(world: World) -> None:
     assert (granted.held, granted.holders) == ((others.name,), {"east": "w1"})
 
 
+def test_of_workers_with_the_same_hosts_one_observes_them(world: World) -> None:
+    first, second = (tenures.unit("sim1", names) for names in (["pve1", "pve2"], ["pve2", "pve1"]))
+    assert claimed(world, units=(first,)).held == (first.name,)
+    assert claimed(world, "w2", units=(second,)).holders == {first.name: "w1"}
+    let_run_out(world)
+    assert claimed(world, "w2", units=(second,)).held == (first.name,)
+    assert claimed(world, units=(first,)).holders == {first.name: "w2"}
+
+
+def test_a_cluster_is_not_carried_as_a_whole_and_in_parts_at_a_time(world: World) -> None:
+    """As of a worker whose ``hosts`` were set, beside one without that stood by."""
+    part = tenures.unit("sim1", ["pve1"])
+    assert claimed(world).held == ("sim1",)
+    assert claimed(world, "w2", units=(part,)).holders == {part.name: "w1"}
+    # Its own former lease hinders nobody: its process has begun again.
+    assert claimed(world, tenure=1, units=(part,)).held == (part.name,)
+    assert claimed(world, "w2").holders == {"sim1": "w1"}
+    let_run_out(world)
+    assert claimed(world, "w2").held == ("sim1",)
+
+
+@pytest.mark.parametrize("first", ["w1", "w2"])
+def test_of_claims_to_whole_and_part_at_the_same_moment_one_remains(
+    world: World, first: str
+) -> None:
+    units = {"w1": (SIM,), "w2": (tenures.unit("sim1", ["pve1"]),)}
+
+    def at_once(connection: Any) -> None:
+        """Neither transaction saw the other one's lease."""
+        for worker, (unit,) in units.items():
+            lease = {"unit": unit.name, "cluster": unit.cluster, "expires_at": clock.after(30)}
+            connection.execute(schema.agent_leases.insert().values(worker=f"{worker}@1", **lease))
+
+    world.conductor.store.run(at_once)
+    order = [first, *({"w1", "w2"} - {first})]
+    held = {one: claimed(world, one, units=units[one]).held for one in order}
+    assert held == {"w1": ("sim1",), "w2": ()}
+
+
 def test_the_list_of_services_says_who_is_active(world: World) -> None:
     claimed(world)
     claimed(world, "w2")

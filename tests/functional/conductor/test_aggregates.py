@@ -368,7 +368,7 @@ def racing(count: int, work: Callable[[int], Any]) -> list[MicronovaError]:
     barrier = threading.Barrier(count)
 
     def run(number: int) -> None:
-        barrier.wait(20)
+        barrier.wait(60)
         try:
             work(number)
         except MicronovaError as error:
@@ -433,9 +433,9 @@ def test_a_server_and_a_zone_race_for_one_host(postgres_site: Site) -> None:
     zones: list[str] = []
     placing = threading.Thread(target=lambda: zones.append(site.store.run(place)))
     placing.start()
-    assert locked.wait(20)
+    assert locked.wait(60)
     with pytest.raises(Invalid, match="contain instances in this zone"):
         site.doors.set_aggregate_metadata(RequestContext(), number, {"availability_zone": "az3"})
-    placing.join(20)
+    placing.join(60)
     assert zones == ["az2"]
     assert site.zone("pve1") == "az2"

@@ -21,10 +21,12 @@ from conductor.plans import BulkPlan
 from conductor.servers.bulk import begin_bulk
 from conductor.servers.bulk.decide import MAX_TRIES
 from conductor.servers.bulk.looking import look
+from conductor.servers.bulk.room import MoveRoom
 from conductor.store.ledger import bulk_migrations as store
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from db import schema
+from placement.messages import Candidates, Usage
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import Conductor, Mortal, World
 
@@ -260,6 +262,45 @@ def test_a_drain_that_waits_for_room_tries_again_until_a_host_has_some(world: Wo
     arrive(world, 1)
     state, message = until_over(world, begun.id)
     assert (state, message) == ("done", "1 moved, none remain.")
+
+
+def test_a_move_that_waits_is_tried_once_a_host_has_more_room(world: World) -> None:
+    """No sooner: what was free when it was refused is not enough, or is no good to it."""
+    [uuid] = some_servers(world, 1)
+    hosts = world.scheduler.hosts
+    world.scheduler.hosts = [host for host in hosts if host == "pve1"]
+    free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+
+    def candidates(least: Any, **_: Any) -> Candidates:
+        if any(free[name] < amount for name, amount in least.items()):
+            return Candidates((), {}, ())
+        usages = {name: Usage((amount,), (0,)) for name, amount in free.items()}
+        return Candidates(("uuid-pve2",), usages, (frozenset(),))
+
+    world.placement.candidates = candidates  # type: ignore[method-assign]
+    cloud = world.conductor.cloud
+    begun = begin_bulk.drain(cloud, ADMIN, "pve1", 1, live_only=False, wait_seconds=600)
+    world.conductor.runner.submit(begun)
+    world._wait(lambda: moves(world, begun.id)[uuid], lambda one: "No valid host" in str(one))
+    room = MoveRoom(cloud)
+
+    def is_to_be_tried() -> bool:
+        [move] = operation(world, begun.id).planned(BulkPlan).moves
+        assert move.waits_for_room
+        return move.not_before is None
+
+    for amount in (1, 1, 0):
+        free["VCPU"] = amount
+        room.look()
+        assert not is_to_be_tried()
+    assert cloud.news.moves
+    world.scheduler.hosts = hosts
+    free["VCPU"] = 2
+    room.look()
+    arrive(world, 1)
+    assert until_over(world, begun.id) == ("done", "1 moved, none remain.")
+    room.look()
+    assert not cloud.news.moves
 
 
 def test_paused_resumed_and_cancelled(world: World) -> None:

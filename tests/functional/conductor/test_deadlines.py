@@ -102,7 +102,7 @@ TABLES = (schema.servers, schema.operations, schema.keypairs, schema.flavors, sc
 @pytest.mark.parametrize("call", CALLS)
 def test_what_waited_for_a_thread_is_not_carried_out(world: Held, call: str) -> None:
     TypedClient[Gate](rpc.Client(world.bus, "conductor")).cast(world.ctxt, Gate.hold)
-    assert Gate.entered.acquire(timeout=10)
+    assert Gate.entered.acquire(timeout=60)
     before = [world.count(table) for table in TABLES]
     with pytest.raises(Unavailable) as raised:
         CALLS[call](world, world.client)

@@ -17,7 +17,7 @@ from common.resources.groups import GroupAction
 from common.rpc import deadlines
 from common.rpc.deadlines import Deadline, Wait
 from conductor.endpoints.groups import GroupEndpoint
-from conductor.rpc.groups import NewGroup, NewProfile, Resize
+from conductor.rpc.groups import GroupChanges, NewGroup, NewProfile, Resize
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.servers import CreateServers
 from db import schema
@@ -74,7 +74,7 @@ class Groups:
     by what happens."""
 
     def __init__(self, folder: Path) -> None:
-        self.world = World(folder, bridges=("vmbr0",), scan_seconds=3600)
+        self.world = World(folder, bridges=("vmbr0",), scan_seconds=3600, settle_seconds=0.0)
         self.world.conductor.runner.start()
         self.agents = Agents(self.world)
         self.rpc = GroupEndpoint(self.world.conductor.cloud, self.world.conductor.runner)
@@ -218,6 +218,110 @@ def test_a_bad_image_fails_five_times_and_no_more(groups: Groups) -> None:
     groups.rpc.tend_group(groups.world.ctxt, group, GroupAction.RECOVER)
     groups.settled(group, 3)
     assert groups.group(group).halted is None
+
+
+def halted(groups: Groups, **config: Any) -> str:
+    """A group whose circuit is open."""
+    groups.agents.broken = lambda _: True
+    group = groups.create(3, **config)
+    hasten_all(groups, group, until=lambda: groups.group(group).halted is not None)
+    groups.settled(group, 0, "ERROR")
+    return group
+
+
+def test_another_profile_closes_the_circuit(groups: Groups) -> None:
+    group = halted(groups)
+    bad = groups.group(group).profile_id
+    groups.agents.broken = lambda _: False
+    good = groups.profile("good")
+    number = groups.rpc.change_group(groups.world.ctxt, group, GroupChanges(profile_id=good))
+    assert groups.ended(number) == ("done", "3 of 3 members work.")
+    groups.settled(group, 3)
+    row = groups.group(group)
+    assert (row.failures, row.halted, row.not_before, row.rolling) == (0, None, None, False)
+    assert {one.profile_id for one in groups.members()} == {good} != {bad}
+    assert groups.begun("create") == 5 + 3
+
+
+def test_another_profile_that_fails_opens_the_circuit_again(groups: Groups) -> None:
+    """It is not reverted to one that failed, too, for ever."""
+    group = halted(groups, roll_back="false")
+    worse = groups.profile("worse")
+    groups.rpc.change_group(groups.world.ctxt, group, GroupChanges(profile_id=worse))
+    groups.world._wait(lambda: groups.group(group).halted, lambda halted: halted is None)
+    hasten_all(groups, group, until=lambda: groups.group(group).halted is not None)
+    groups.settled(group, 0, "ERROR")
+    assert groups.begun("create") == 5 + 5
+    assert groups.group(group).profile_id == worse
+
+
+@pytest.mark.parametrize("changes", [GroupChanges(name="new"), GroupChanges(metadata={"a": "b"})])
+def test_other_changes_leave_the_circuit_open(groups: Groups, changes: GroupChanges) -> None:
+    group = halted(groups)
+    number = groups.rpc.change_group(groups.world.ctxt, group, changes)
+    assert groups.ended(number)[0] == "failed"
+    assert groups.group(group).halted is not None
+    assert groups.begun("create") == 5
+
+
+def test_the_reason_is_known_while_what_was_made_is_still_undone(groups: Groups) -> None:
+    """Placement is away, so that the creation does not end."""
+
+    def broken(_: Build) -> bool:
+        groups.world.placement.down = True
+        return True
+
+    groups.agents.broken = broken
+    group = groups.create(1)
+    groups.world._wait(lambda: groups.group(group).failures, lambda count: count == 1)
+    assert groups.group(group).status_reason == f"A creation failed: {BROKEN.message}"
+    assert [one.state for one in groups.open() if one.action == "create"] == ["unwinding"]
+
+
+@pytest.mark.parametrize(
+    ("config", "profile", "seconds"),
+    [
+        ({}, {}, 86_400),
+        ({"wait_seconds": 60}, {}, 60),
+        ({}, {"scheduler_hints": {"micronova:wait": "600"}}, 600),
+        ({"wait_seconds": "0"}, {"scheduler_hints": {"micronova:wait": "600"}}, 600),
+    ],
+)
+def test_members_that_find_no_room_wait_for_it(
+    groups: Groups, config: dict[str, Any], profile: dict[str, Any], seconds: int
+) -> None:
+    world, waiting = groups.world, schema.waiting_builds
+    hosts, world.scheduler.hosts = world.scheduler.hosts, []
+    group = groups.create(2, groups.profile(**profile), **config)
+    world._wait(lambda: len(world.rows(waiting)), lambda count: count == 2)
+    waits = [(one.until - one.since).total_seconds() for one in world.rows(waiting)]
+    assert [round(one) for one in waits] == [seconds] * 2
+    assert {one.task_state for one in groups.servers().values()} == {"scheduling"}
+    assert (groups.group(group).failures, groups.group(group).halted) == (0, None)
+    # They leave first when it shrinks.
+    groups.resize(group, 1)
+    world._wait(groups.servers, lambda found: len(found) == 1)
+    world.scheduler.hosts = hosts
+    world.make_due()
+    world.conductor.runner.wake()
+    groups.settled(group, 1)
+
+
+@pytest.mark.parametrize(
+    ("config", "default"), [({"wait_seconds": 0}, 86_400), ({}, None)], ids=["asked", "older"]
+)
+def test_members_that_do_not_wait_for_room_fail(
+    groups: Groups, config: dict[str, Any], default: int | None
+) -> None:
+    """As do those of a group of before members waited."""
+    group = groups.create(0, **config)
+    groups.settled(group, 0)
+    of = schema.scaling_groups.update().values(default_wait_seconds=default)
+    groups.world.conductor.store.run(lambda c: c.execute(of))
+    groups.world.scheduler.hosts = []
+    groups.resize(group, 1)
+    groups.world._wait(lambda: groups.group(group).failures, lambda count: count == 1)
+    assert "No valid host was found" in groups.group(group).status_reason
 
 
 def hasten_all(groups: Groups, group: str, until: Callable[[], bool]) -> None:

@@ -19,6 +19,7 @@ from common.resources.states import OperationState
 from conductor import config as conductor_config
 from conductor.engine.history import History
 from conductor.rpc.refusals import Refused
+from conductor.store import call_answers
 from conductor.store.ledger import history, refusals
 from conductor.store.ledger import operations as ledger
 from conductor.store.ledger.operations import NewOperation
@@ -214,3 +215,15 @@ def test_old_refusals_are_forgotten(store: Store) -> None:
     refuse(store, "old", OLD)
     History(cast(Any, SimpleNamespace(store=store, conf=conf))).tidy()
     assert refused(store) == [(4, "new")]
+
+
+def test_answers_of_calls_are_deleted_once_nobody_repeats_them(store: Store) -> None:
+    def answered(connection: sa.Connection) -> None:
+        for number, at in enumerate((NOW, NOW - datetime.timedelta(hours=2))):
+            row = {"id": str(number), "answer": None, "answered_at": at}
+            connection.execute(schema.call_answers.insert(), row)
+
+    store.run(answered)
+    store.run(call_answers.delete_old)
+    with store.read() as connection:
+        assert connection.scalars(sa.select(schema.call_answers.c.id)).all() == ["0"]

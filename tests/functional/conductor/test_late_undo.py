@@ -18,6 +18,7 @@ from common.messages.commands import Command
 from common.messages.reports import Category, Working
 from common.resources.states import PowerState, VmState
 from compute import config as compute_config
+from compute.commands.job import MayStart
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.worker.executor import Executor
 from conductor.servers.record.reset_state import reset_state
@@ -71,8 +72,9 @@ class AskedLedger:
         self._asked.append(working)
         return self._reports.may_undo(self._worker, working)
 
-    def may_start(self, worker: str, working: Working) -> bool:
-        return bool(self._reports.may_start(self._worker, [working]))
+    def may_start(self, worker: str, working: Working) -> MayStart:
+        may = self._reports.may_start(self._worker, [working])
+        return MayStart.YES if working in may else MayStart.NO
 
 
 class Site:
@@ -107,7 +109,7 @@ class Site:
     def a_build_that_hangs(self) -> str:
         """The UUID of a server whose VM is made, but not seen running."""
         [uuid] = self.world.create()
-        assert self.hangs.hung.wait(10)
+        assert self.hangs.hung.wait(60)
         return uuid
 
     def carried_by(self, worker: str) -> None:

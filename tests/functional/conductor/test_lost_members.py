@@ -13,6 +13,7 @@ from common.messages.facts import HaService, Inspection
 from conductor.endpoints.hosts.services import ServiceEndpoint
 from conductor.servers.record import lock
 from db import schema
+from tests.functional.conductor import test_follow as follow
 from tests.functional.conductor.test_groups import Groups
 
 AWAY = "Its node does not answer, and may still run it"
@@ -196,3 +197,19 @@ def test_whether_it_is_recovered_is_not_known(site: Site) -> None:
     site.world.compute.deaf = False
     site.hasten()
     site.replaced(first)
+
+
+def test_a_member_whose_vm_somebody_destroys_is_replaced_in_its_place(site: Site) -> None:
+    """It is in no node of its cluster any more, which its agents see."""
+    group, (first, *others) = site.spread()
+    vmid = int(site.world.row(first).vmid)
+    for _ in range(2):
+        follow.tell(site.world, low=vmid, high=vmid)
+    new = site.replaced(first)
+    assert site.settled(group, 3) == [new, *others]
+    (fault,) = [one for one in site.world.rows(schema.faults) if one.server_uuid == first]
+    assert fault.category == "vanished"
+    assert site.world.row(first).deleted_at is not None
+    assert [one.member_index for one in site.members()] == [1, 2, 3]
+    assert (site.begun("create"), site.begun("delete")) == (4, 1)
+    assert site.group(group).failures == 0

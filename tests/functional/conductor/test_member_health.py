@@ -36,12 +36,11 @@ class Checked(Groups):
     def report(self, *names: str, well: bool, worker: str = "w1", long_ago: bool = True) -> None:
         """An agent reports what it saw of these members; an hour ago, if not just now."""
         result = CheckResult.WELL if well else CheckResult.SICK
-        asked = self.asked()
+        # One that is being replaced may be gone since its name was read.
+        asked = [one for name, one in self.asked().items() if name in names]
         found = [
-            GuestHealth(
-                asked[one].server_uuid, asked[one].begins_at, result, "" if well else NO_ANSWER
-            )
-            for one in names
+            GuestHealth(one.server_uuid, one.begins_at, result, "" if well else NO_ANSWER)
+            for one in asked
         ]
 
         def work(connection: Any) -> None:

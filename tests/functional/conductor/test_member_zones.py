@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
-from common.context import RequestContext
+from common import clock
+from common.context import RequestContext, internal
 from common.messages.scheduling import Decision, RequestSpec
+from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
 from conductor.rpc.groups import GroupChanges
 from conductor.store.hosts import aggregates
+from conductor.store.ledger import group_news
+from db import schema
 from tests.functional.conductor.test_lost_members import Site
 
 ZONES = {"a": "pve1", "b": "pve2"}
@@ -26,6 +30,8 @@ class Zoned(Site):
         self.world.conductor.store.run(self._make_zones)
         self._select = self.world.scheduler.select
         self.world.scheduler.select = self._in_zone  # type: ignore[method-assign]
+        self.zones = dict(ZONES)
+        """Zone → its host."""
         self.full: set[str] = set()
         """Zones without room."""
         self.most = 0
@@ -39,7 +45,7 @@ class Zoned(Site):
     def _in_zone(self, ctxt: RequestContext, request: RequestSpec, *more: Any) -> Decision:
         self.most = max(self.most, len(self.members()))
         zone = str(request.availability_zone)
-        self.world.scheduler.hosts = [] if zone in self.full else [ZONES[zone]]
+        self.world.scheduler.hosts = [] if zone in self.full else [self.zones[zone]]
         return self._select(ctxt, request, *more)
 
     def by_zone(self) -> Mapping[str, int]:
@@ -120,3 +126,50 @@ def test_a_group_that_may_not_grow_is_left_uneven(site: Zoned) -> None:
     site.back()
     site.settled(group, 4)
     assert site.by_zone() == {"a": 4}
+
+
+def evened_out(site: Zoned, group: str, **zones: int) -> None:
+    """Wait until so many members work in each zone."""
+    site.hasten()
+    site.world._wait(
+        lambda: (site.by_zone(), len(site.servers())), lambda found: found == (zones, 4)
+    )
+    site.settled(group, 4)
+
+
+def test_members_return_once_an_agent_reports_again(site: Zoned) -> None:
+    long_ago = schema.services.update().where(schema.services.c.host == "pve2")
+    silent = long_ago.values(last_seen_at=clock.after(-3600))
+    site.world.conductor.store.run(lambda c: c.execute(silent))
+    group = site.create(4, zones="a,b")
+    site.settled(group, 4)
+    assert site.by_zone() == {"a": 4}
+    site.world.beat()
+    evened_out(site, group, a=2, b=2)
+    # It reports all the time: that is no news.
+    before = site.begun("group-keep")
+    site.world.beat()
+    assert site.begun("group-keep") == before
+
+
+def test_members_return_once_a_host_is_in_their_zone(site: Zoned) -> None:
+    group = site.create(4, zones="a,c")
+    site.settled(group, 4)
+    assert site.by_zone() == {"a": 4}
+    site.zones["c"] = "pve2"
+    doors = AggregateEndpoint(site.world.conductor.cloud, Notifier(site.world.conductor.cloud))
+    (number,) = [one.id for one in site.world.rows(schema.aggregates) if one.name == "b"]
+    doors.set_aggregate_metadata(internal(), number, {"availability_zone": "c"})
+    evened_out(site, group, a=2, c=2)
+
+
+def test_many_events_begin_one_look(site: Zoned) -> None:
+    """And groups that are spread over nothing are not read."""
+    group = site.create(4, zones="a,b")
+    site.settled(group, 4)
+    before = site.begun("group-keep")
+    for _ in range(5):
+        site.world.conductor.store.run(lambda c: group_news.note_zones(c, ["pve1", "pve2"]))
+    assert [one.resource_id for one in site.open()] == [group]
+    assert site.begun("group-keep") == before + 1
+    site.world.conductor.store.run(lambda c: group_news.note_zones(c, []))

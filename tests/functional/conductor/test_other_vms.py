@@ -265,11 +265,11 @@ def waited(world: World, monkeypatch: pytest.MonkeyPatch, ask: Callable[[], Any]
     """What a request is answered that must wait, once the VMs are looked at."""
     with asked_again(world, monkeypatch) as again, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(ask)
-        assert again.wait(20)
+        assert again.wait(60)
         assert not answer.done()
         settle(world)
         try:
-            return str(answer.result(20))
+            return str(answer.result(60))
         except Conflict as error:
             return error.message
 

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from common import clock
+from common.messages.commands import Mark
+from common.messages.facts import Inspection
 from common.messages.inventory import ClusterInventory, SeenVm
+from common.resources.states import PowerState
 from conductor.audit.gather import Gatherer
 from conductor.audit.restoring.restorer import Restorer
 from conductor.store.ledger import operations as ledger
@@ -17,6 +20,8 @@ from tests.functional.conductor.harness import World
 
 CLOUD = "5a3c1b7e-0000-4000-8000-0000000000c1"
 VMID = 100_007
+#: a server that the record lacks
+MADE = "5a3c1b7e-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
@@ -97,3 +102,31 @@ def test_a_build_that_is_being_undone_is_not_adopted(world: World, uuid: str) ->
     show(world, uuid)
     assert [one["verdict"] for one in decide(world)["items"]] == ["leave"]
     assert len(open_ones(world, uuid)) == 1
+
+
+@pytest.mark.parametrize(
+    ("unstarted", "power", "state"),
+    [
+        (True, PowerState.RUNNING, "active"),
+        (True, PowerState.SHUTDOWN, "stopped"),  # it could not be started
+        (False, PowerState.SHUTDOWN, "stopped"),  # its user has stopped it
+    ],
+)
+def test_a_server_that_was_made_since_is_as_its_user_wanted_it(
+    world: World, unstarted: bool, power: PowerState, state: str
+) -> None:
+    row = {"id": 1, "cloud_id": CLOUD}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
+    show(world, MADE, status="stopped", unstarted=unstarted)
+    world.compute.vms[VMID] = Inspection(
+        *(VMID, True, "pve1"),
+        **{"marked_by": MADE, "cloud": CLOUD, "power_state": PowerState.SHUTDOWN},
+        **{"vcpus": 1, "memory_mib": 64, "unstarted": unstarted},
+    )
+    [item] = decide(world)["items"]
+    assert ("Its build has yet to start it." in item["why"]) is unstarted
+    mark = world.compute.wait_for(1)
+    assert isinstance(mark, Mark)
+    assert mark.start is unstarted
+    world.answer(mark, ok=True, power_state=power)
+    world.until(MADE, state)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from common import clock
 from common.messages.commands import Build, Destroy
 from common.messages.facts import LAST, NicFacts, OtherVm, OwnerMark, VmFacts, VmStates
+from common.messages.reports import Working
 from common.resources.states import OperationState, ResourceType
 from conductor.audit.heal import GIVES_UP
 from conductor.audit.proof import RefusedError
@@ -173,6 +174,22 @@ def test_open_operations_of_a_restored_record_only_look(world: World) -> None:
     assert not sent(world, Destroy)
     world.answer(world.compute.looks[0])
     world.until(uuid, "active")
+
+
+def test_a_build_that_the_record_has_lost_is_not_started(world: World) -> None:
+    """Its agent notes that only the start is missing."""
+    world.conductor.runner.start()
+    [_] = world.create()
+    build = world.compute.wait_for(1)
+    mine = Working(build.operation_id, 1, build.placed.host)
+    lost = Working(build.operation_id + 1_000, 1, build.placed.host)
+    reports = world.conductor.reports
+    gone = dataclasses.replace(lost, lost=True)
+    assert reports.may_start("w1", [lost, mine]) == [mine, gone]
+    # Another worker's is not lost.
+    assert reports.may_start("w2", [mine]) == []
+    world.answer(build)
+    world.until(build.resource_id, "active")
 
 
 def test_what_was_open_waits_until_all_clusters_were_compared(world: World) -> None:

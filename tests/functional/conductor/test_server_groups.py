@@ -58,7 +58,7 @@ class Herding:
             self._left -= 1
             turn = self._left
         if turn >= 0:
-            self._barrier.wait(20)
+            self._barrier.wait(60)
         # Over the wire, as the real one is asked.
         request = codec.load(RequestSpec, codec.loads(codec.dumps(request)))
         assert request.server_uuid not in self._placement.claims

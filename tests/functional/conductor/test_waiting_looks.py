@@ -30,7 +30,7 @@ class Room(World):
         super().__init__(folder)
         self.free = {}
         self.scheduler.hosts = []
-        self.placement.candidates = self._candidates  # type: ignore[attr-defined]
+        self.placement.candidates = self._candidates  # type: ignore[method-assign]
         self.waits = Waits(self.conductor.cloud)
 
     def _candidates(self, least: Any, **_: Any) -> Candidates:
@@ -83,7 +83,7 @@ def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -
 
 def test_a_host_that_is_kept_is_written_once(world: Room) -> None:
     half = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
-    world.change(since=clock.after(-500), refused={"uuid-pve1": half})
+    world.change(since=clock.after(-500), needs=FREE)
     world.free = half
     written = Mortal(world.conductor.store)
     for _ in range(3):

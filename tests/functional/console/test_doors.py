@@ -36,7 +36,7 @@ class Running:
 
     def connect(self, first: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
         where = ("127.0.0.1", self.port)
-        made = socket.create_connection(where, timeout=20, source_address=(address, 0))
+        made = socket.create_connection(where, timeout=60, source_address=(address, 0))
         made.sendall(first)
         return made
 

@@ -142,15 +142,15 @@ def test_pages_of_other_hosts_open_nothing(three_nodes: EmbeddedCloud, server: A
 
 def test_the_page_is_novnc_and_leads_nowhere_else(three_nodes: EmbeddedCloud, server: Any) -> None:
     url = console_url(three_nodes, server)
-    page = requests.get(url, timeout=10)
+    page = requests.get(url, timeout=60)
     assert page.status_code == 200
     assert all(word in page.text for word in ("<html", "<script", "noVNC"))
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     base = url.partition("/vnc_auto.html")[0]
-    module = requests.get(f"{base}/novnc/core/rfb.js", timeout=10)
+    module = requests.get(f"{base}/novnc/core/rfb.js", timeout=60)
     assert module.headers["Content-Type"].startswith("text/javascript")
     for path in ("/novnc/LICENSE.txt", "/../config.py", "/%2e%2e/service.py", "/"):
-        assert requests.get(f"{base}{path}", timeout=10).status_code == 404
+        assert requests.get(f"{base}{path}", timeout=60).status_code == 404
 
 
 def test_no_secret_is_in_a_log(three_nodes: EmbeddedCloud, server: Any) -> None:

@@ -14,7 +14,7 @@ import requests
 from tests.functional.keystone_fixture import RunningKeystone
 
 CLIENTS, ROUNDS = 8, 6
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(900)
 
 
 class Client:
@@ -82,7 +82,7 @@ def test_readers_and_the_writer_do_not_wait_for_each_other(keystone: RunningKeys
         assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         other.execute("BEGIN IMMEDIATE")
         answer = requests.get(
-            f"{keystone.auth_url}/users", headers={"X-Auth-Token": token}, timeout=20
+            f"{keystone.auth_url}/users", headers={"X-Auth-Token": token}, timeout=60
         )
         other.execute("ROLLBACK")
     assert answer.status_code == 200

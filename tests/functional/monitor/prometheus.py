@@ -28,7 +28,7 @@ class Prometheus:
     def ready(self) -> bool:
         """Return whether it answers."""
         with contextlib.suppress(requests.RequestException):
-            return requests.get(f"{self._url}/-/ready", timeout=5).ok
+            return requests.get(f"{self._url}/-/ready", timeout=60).ok
         return False
 
     def by(self, label: str, expression: str) -> dict[str, float]:
@@ -52,7 +52,7 @@ class Prometheus:
         return self._get("query", query=expression)["result"]
 
     def _get(self, path: str, **params: str) -> Any:
-        answer = requests.get(f"{self._url}/api/v1/{path}", params=params, timeout=10)
+        answer = requests.get(f"{self._url}/api/v1/{path}", params=params, timeout=60)
         assert answer.ok, answer.text
         return answer.json()["data"]
 

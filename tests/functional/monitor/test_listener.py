@@ -29,7 +29,7 @@ def answering(health: Health | None = None, port: int = 0) -> Iterator[Listener]
 
 
 def ask(port: int, path: str, method: str = "GET") -> tuple[int, str, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(connection):
         connection.request(method, path)
         answer = connection.getresponse()
@@ -91,7 +91,7 @@ SLOW = b"GET /metrics HTTP/1.1\r\nHost: test\r\n\r\n"
 
 
 def connect(port: int, first: bytes = b"", address: str = "127.0.0.1") -> socket.socket:
-    made = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+    made = socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(address, 0))
     made.sendall(first)
     return made
 
@@ -164,8 +164,8 @@ def test_neither_slow_scrapes_nor_a_slow_database_stop_the_health(
         stack.callback(go_on.set)
         scrapes = crowd_of(stack, port, listening.WAITING, SLOW)
         ready = crowd_of(stack, port, listening.WAITING, SLOW.replace(b"/metrics", b"/readyz"))
-        assert begun.acquire(timeout=10)
-        assert begun.acquire(timeout=10)
+        assert begun.acquire(timeout=60)
+        assert begun.acquire(timeout=60)
         # More of either are refused, and the health is answered.
         eventually(lambda: ask(port, "/metrics")[0] == 503, 10)
         eventually(lambda: ask(port, "/readyz")[2].startswith(b"Too many"), 10)

@@ -12,7 +12,7 @@ import pytest
 from common.process.child import ROOT
 
 ALERTS = ROOT / "etc/prometheus/alerts.yaml"
-TESTS = Path(__file__).with_name("alerts.test.yaml")
+TESTS = Path(__file__).parent
 
 
 def promtool(*words: str, text: bytes | None = None, folder: Path | None = None) -> str:
@@ -36,7 +36,8 @@ def test_the_rules_are_well_formed(name: str) -> None:
     assert "SUCCESS" in promtool("check", "rules", str(ROOT / "etc/prometheus" / name))
 
 
-def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
-    for file in (ALERTS, TESTS):
+@pytest.mark.parametrize("name", ["alerts.test.yaml", "restarts.test.yaml"])
+def test_the_alerts_fire_when_they_should(tmp_path: Path, name: str) -> None:
+    for file in (ALERTS, TESTS / name):
         shutil.copy(file, tmp_path)
-    assert "SUCCESS" in promtool("test", "rules", TESTS.name, folder=tmp_path)
+    assert "SUCCESS" in promtool("test", "rules", name, folder=tmp_path)

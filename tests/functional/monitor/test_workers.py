@@ -61,7 +61,7 @@ class Placement:
 
     def ask(self, path: str) -> requests.Response | None:
         with contextlib.suppress(requests.RequestException):
-            return requests.get(f"http://127.0.0.1:{self.metrics}{path}", timeout=10)
+            return requests.get(f"http://127.0.0.1:{self.metrics}{path}", timeout=60)
         return None
 
     def is_ready(self) -> bool:
@@ -111,7 +111,7 @@ def running(tmp_path: Path) -> Iterator[Placement]:
 def test_one_port_answers_for_all_workers(running: Placement) -> None:
     for _ in range(60):
         # A new connection each time, which any worker may take.
-        assert requests.get(f"http://127.0.0.1:{running.port}/", timeout=10).ok
+        assert requests.get(f"http://127.0.0.1:{running.port}/", timeout=60).ok
     assert running.counted() == 60
     answer = running.ask("/metrics")
     assert answer is not None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from tests.functional.pages.reading import Desk
 from tests.pages import ROOT, Block, blocks, placed
 
-SECONDS = 60.0
+SECONDS = 600.0
 #: commands that change nothing are repeated until the cloud has noticed what happened
 _LOOKS = re.compile(
     r"micronova (audit|doctor|explain|node list|queue list|restore$)|.* (list|show)\b"

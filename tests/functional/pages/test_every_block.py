@@ -62,7 +62,13 @@ EXCEPTIONS = {
         "tests/functional/cli/test_backup.py makes a backup and puts it back, which ends a cloud "
         "that other pages are run on; tests/functional/test_restored_record.py decides about it"
     ),
-    ("docs/least-privilege.md", "clients, browsers"): "a drawing",
+    **{
+        ("docs/operate.md", text): "tests/functional/pages/test_point_in_time.py follows them"
+        for text in ("archive_mode", "pg_basebackup", "recovery.signal", "recovery_target_time")
+    },
+    ("docs/least-privilege.md", "clients, browsers"): (
+        "a drawing, whose ports tests/unit/docs/test_ports.py compares"
+    ),
     ("docs/least-privilege.md", "table inet micronova"): (
         "an example, in which names stand for addresses of machines that tests don't have"
     ),
@@ -81,6 +87,9 @@ LISTS = frozenset({"docs/api.md", "docs/cli.md", "docs/states.md"})
 
 NAMED = {
     "micronova capacity": "names the command, which needs options: --without is run",
+    "micronova db contract --config-file /etc/micronova/owners.conf": (
+        "tests/functional/test_printed_deployment.py, with that file in the folder of the machine"
+    ),
     "micronova explain big": "tests/functional/test_waiting_for_room.py explains such a server",
     "micronova queue list --waiting": "as above, and tests/unit/cli/test_nouns.py",
     "micronova rebalance": "names the command, which needs --plan, --apply or another option",

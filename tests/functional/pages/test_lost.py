@@ -18,7 +18,7 @@ from tests.functional.cloud import EmbeddedCloud, embedded_cloud
 from tests.functional.pages.played import Played, Player
 from tests.functional.pages.reading import Desk
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400), pytest.mark.filterwarnings("ignore")]
 
 
 class Site:

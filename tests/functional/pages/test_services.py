@@ -63,7 +63,7 @@ def running(command: str, url: str, log: Path) -> Iterator[None]:
 
 def _answers(url: str) -> bool:
     with contextlib.suppress(requests.RequestException):
-        return requests.get(url, timeout=5).status_code > 0
+        return requests.get(url, timeout=60).status_code > 0
     return False
 
 

@@ -26,7 +26,7 @@ from tests.functional.pages.played import Played, Player
 from tests.functional.pages.reading import Desk
 from tests.functional.pages.test_lost import options
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400), pytest.mark.filterwarnings("ignore")]
 
 PAGE = "docs/troubleshoot.md"
 CREATE = "openstack --os-compute-api-version 2.74 server create --image cirros --flavor m1.tiny"

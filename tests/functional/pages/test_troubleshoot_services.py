@@ -27,7 +27,7 @@ from tests.functional.pages.test_troubleshoot import CREATE, read
 from tests.functional.postgres_pair import Member
 from tests.functional.waiting import eventually
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(2400), pytest.mark.filterwarnings("ignore")]
 
 APIS = ("compute", SECOND_API)
 #: of an operator who sees all: the conductor's files, and how the APIs check tokens

@@ -27,7 +27,7 @@ from tests.functional.pages.tutorials import (
 from tests.functional.unprepared import at_a_terminal, unprepared
 from tests.pages import block
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.timeout(2400), pytest.mark.filterwarnings("ignore")]
 
 PROGRAMS = Path(sys.executable).parent
 PROMTOOL = backends.program("promtool")

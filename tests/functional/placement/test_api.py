@@ -12,7 +12,7 @@ from placement.app import make_app
 from tests.fixtures.auth import ADMIN, MEMBER, OTHER, READER, SYSTEM, header_auth
 from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_inventory, used
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(900)
 
 
 def error(answer: Any) -> dict[str, Any]:

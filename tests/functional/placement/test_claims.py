@@ -21,7 +21,7 @@ from placement.ledger import Ledger
 from placement.operation import Services
 from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_inventory, used
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(2)]
 Counted = Callable[[Callable[[], Any]], list[str]]
 
 
@@ -166,7 +166,7 @@ def test_one_consumer_claimed_twice_at_once_is_one(services: Services, api: Any)
     outcomes: list[str] = []
 
     def claim(consumer: str, provider: str, start: threading.Barrier) -> None:
-        start.wait(10)
+        start.wait(60)
         try:
             services.ledger.write([a_claim(consumer, **{provider: {"VCPU": 1}})])
             outcomes.append("granted")

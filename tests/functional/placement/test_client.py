@@ -27,7 +27,7 @@ from tests.fixtures.auth import header_auth
 from tests.functional.placement.builders import a_uuid
 from tests.functional.placement.conftest import client_at, served
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(2)]
 INVENTORY = {"VCPU": {"total": 4}, "MEMORY_MB": {"total": 1024, "reserved": 24}}
 
 

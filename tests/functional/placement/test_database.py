@@ -17,7 +17,7 @@ from common.errors import Unavailable
 from placement.db import migrate, schema
 from placement.db.engine import Database
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_the_revisions_make_the_schema(database_url: str) -> None:

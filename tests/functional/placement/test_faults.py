@@ -27,7 +27,7 @@ from tests.functional.placement.builders import a_body, a_provider, a_uuid, set_
 from tests.functional.placement.conftest import Api
 from tests.functional.placement.test_claims import a_claim, assert_books_balance
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.sampled(2)]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.sampled(2)]
 CANDIDATES = "/allocation_candidates?resources=VCPU:1"
 
 

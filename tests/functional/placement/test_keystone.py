@@ -17,7 +17,7 @@ from tests.functional.placement.conftest import typed
 from web import auth
 
 pytestmark = [
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(900),
     pytest.mark.parametrize("url", ["sqlite"], indirect=True),
 ]
 PROVIDERS = "/resource_providers"

@@ -22,7 +22,7 @@ from tests.functional.placement.builders import a_body, a_provider, a_uuid
 from tests.functional.placement.conftest import Api
 from tests.functional.placement.test_faults import Stoppable
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(900)
 CANDIDATES = "/allocation_candidates?resources=VCPU:1"
 PG_DUMP = backends.program("pg_dump", "/usr/lib/postgresql/*/bin/pg_dump")
 PG_RESTORE = backends.program("pg_restore", "/usr/lib/postgresql/*/bin/pg_restore")

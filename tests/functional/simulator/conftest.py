@@ -48,7 +48,7 @@ class Lab:
     def wait(self, upid: str) -> dict[str, Any]:
         """Wait for a task and return its status."""
         node = upid.split(":")[1]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             status = self.api.nodes(node).tasks(upid).status.get()
             if status["status"] == "stopped":

@@ -111,5 +111,5 @@ def post(simulator: Simulator, door: str, body: dict[str, Any]) -> Any:
     url = f"{simulator.endpoints[0]['url']}/_sim/{door}"
     request = urllib.request.Request(url, json.dumps(body).encode(), method="POST")
     context = ssl.create_default_context(cafile=simulator.options.state_dir / "ca.pem")
-    with urllib.request.urlopen(request, context=context, timeout=10) as response:
+    with urllib.request.urlopen(request, context=context, timeout=60) as response:
         return json.loads(response.read())

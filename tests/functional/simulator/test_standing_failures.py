@@ -50,7 +50,7 @@ def test_a_held_call_waits_until_it_is_let_go(lab: Lab, how: str, there: bool) -
     assert (100 in machines(lab)) == there
     assert answered == []
     lab.simulator.take_back(order)
-    asking.join(20)
+    asking.join(60)
     assert lab.done(answered[0]) == "OK"
 
 

@@ -16,7 +16,7 @@ def door(lab: Lab, door_name: str, /, **given: Any) -> Any:
     url = f"{lab.simulator.endpoints[0]['url']}/_sim/{door_name}"
     request = urllib.request.Request(url, json.dumps(given).encode(), method="POST")
     context = ssl.create_default_context(cafile=lab.simulator.options.state_dir / "ca.pem")
-    with urllib.request.urlopen(request, context=context, timeout=10) as answer:
+    with urllib.request.urlopen(request, context=context, timeout=60) as answer:
         return json.load(answer)
 
 

@@ -153,10 +153,12 @@ def test_servers_that_wait_for_room_of_all_pages() -> None:
         times = {"since": "2026-01-01T00:00:00.000000", "until": "2026-01-01T01:00:00.000000"}
         return {**waiting, **times, "availability_zone": None, "overtaken": 3, **more}
 
+    near = {"nearest": {"host": "pve3", "lacks": {"VCPU": 1}}, "one_more_host_like": "pve1"}
     pages = {
-        None: {"waiting": [one(1, kept_host="pve1")], "waiting_links": [{"rel": "next"}]},
+        None: {"waiting": [one(1, kept_host="pve1", **near)], "waiting_links": [{"rel": "next"}]},
         "1": {"waiting": [one(2, availability_zone="z")]},
     }
+    pages[None]["moves"] = [one(0, action="drain", server_id="s3", reason="No room.")]
     compute = FakeProxy(
         get=lambda _, params: SimpleNamespace(
             status_code=200, json=lambda: pages[params.get("marker")]
@@ -166,8 +168,14 @@ def test_servers_that_wait_for_room_of_all_pages() -> None:
     assert [(row["Place"], row["Server"], row["Zone"], row["Host kept"]) for row in shown] == [
         (1, "s1", None, "pve1"),
         (2, "s2", "z", None),
+        ("drain", "s3", None, None),
     ]
     assert shown[0]["Needs"] == "512 MEMORY_MB, 2 VCPU"
+    assert [(row["Nearest"], row["Would do"]) for row in shown] == [
+        ("pve3 lacks 1 of 2 VCPU", "one more host like pve1"),
+        (None, None),
+        ("No room.", None),
+    ]
 
 
 def test_nodes_enabled_and_disabled() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from common.more_hosts import Kind, Wanted, kinds, more
 
+FAST = frozenset({"CUSTOM_FAST"})
 SMALL = Kind("pve1", "az1", {"VCPU": 8, "MEMORY_MB": 1024}, 3)
 
 
@@ -17,14 +18,31 @@ def wanted(vcpus: int, memory: int = 0, zone: str | None = None) -> Wanted:
 
 def test_hosts_that_offer_the_same_are_of_a_kind() -> None:
     hosts = [
-        ("pve2", "az1", {"VCPU": 8, "MEMORY_MB": 1024}),
-        ("pve1", "az1", {"MEMORY_MB": 1024, "VCPU": 8}),
-        ("pve3", "az2", {"VCPU": 8, "MEMORY_MB": 1024}),
+        ("pve2", "az1", {"VCPU": 8, "MEMORY_MB": 1024}, frozenset()),
+        ("pve1", "az1", {"MEMORY_MB": 1024, "VCPU": 8}, FAST),
+        ("pve3", "az2", {"VCPU": 8, "MEMORY_MB": 1024}, FAST),
     ]
     assert [(one.like, one.zone, one.hosts) for one in kinds(hosts)] == [
         ("pve1", "az1", 2),
         ("pve3", "az2", 1),
     ]
+
+
+def test_a_trait_makes_a_difference_where_somebody_asks_for_it() -> None:
+    capacity = {"VCPU": 8}
+    hosts = [("pve1", "az1", capacity, FAST), ("pve2", "az1", capacity, frozenset())]
+    fast, slow = kinds(hosts, FAST)
+    assert (fast.like, fast.traits, slow.like) == ("pve1", FAST, "pve2")
+    waiting = [
+        Wanted({"VCPU": 4}, None, required=FAST),
+        Wanted({"VCPU": 4}, None, forbidden=FAST),
+        Wanted({"VCPU": 4}, None),
+    ]
+    assert [(one.hosts, one.takes) for one in (more(fast, waiting), more(slow, waiting))] == [
+        (1, 2),
+        (1, 2),
+    ]
+    assert more(slow, waiting[:1]).takes == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from common.messages.facts import HostFacts
 from common.messages.reports import Category, Report, Working
 from common.resources.local_disks import LocalDisk
 from common.resources.states import PowerState, ResourceType
-from compute.commands.job import Job
+from compute.commands.job import Job, MayStart
 from compute.hypervisor.port import Detail, HypervisorError, Removal
 
 SERVER = "6b0f9c5e-55a5-4bb1-8f0c-9e2c3fbb0a01"
@@ -56,7 +56,7 @@ def some_facts(**more: Any) -> HostFacts:
 class FakeLedger:
     """Answers what the test says, and keeps what it was asked."""
 
-    def __init__(self, *, undo: bool = True, starts: Iterable[bool | None] = ()) -> None:
+    def __init__(self, *, undo: bool = True, starts: Iterable[MayStart | None] = ()) -> None:
         """``starts`` are the answers whether VMs may be started; yes after those."""
         self.undo, self._starts = undo, iter(starts)
         self.asked: list[Working] = []
@@ -70,9 +70,9 @@ class FakeLedger:
     def may_undo(self, worker: str, working: Working) -> bool:
         return self.undo
 
-    def may_start(self, worker: str, working: Working) -> bool | None:
+    def may_start(self, worker: str, working: Working) -> MayStart | None:
         self.asked.append(working)
-        return next(self._starts, True)
+        return next(self._starts, MayStart.YES)
 
 
 def a_job(command: Any = None, ledger: FakeLedger | None = None) -> tuple[Job, list[Report]]:
@@ -155,6 +155,9 @@ class FakeMachine:
     def start(self) -> Detail:
         return self._call("start")
 
+    def leave_unstarted(self) -> Detail:
+        return self._call("leave_unstarted")
+
     def stop(self, graceful_seconds: int) -> Detail:
         return self._call(f"stop {graceful_seconds}")
 
@@ -163,7 +166,7 @@ class FakeMachine:
 
     def plug_volume(self, command: PlugVolume) -> Detail:
         self.begun.set()
-        self.unlocked.wait(5)
+        self.unlocked.wait(60)
         return {**self._call("plug_volume"), "slot": f"scsi{command.slot}"}
 
     def unplug_volume(self, volid: str) -> Detail:

@@ -204,7 +204,7 @@ def test_an_undo_waits_for_what_it_undoes_and_has_an_answer_of_its_own() -> None
     machine.unlocked.clear()
     worker = Worker(machine)
     worker.take(a_plug(on=True))
-    assert machine.begun.wait(5)
+    assert machine.begun.wait(60)
     worker.take(a_plug(on=False, attempt=2))
     machine.unlocked.set()
     assert all(outcome.ok for outcome in worker.outcomes(2))

@@ -88,7 +88,7 @@ class Front:
         content = connection.recv()
         assert isinstance(content, bytes)
         self.first.append(content)
-        self.leave.wait(10)
+        self.leave.wait(60)
 
     def close(self) -> None:
         self.leave.set()

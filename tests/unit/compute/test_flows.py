@@ -13,8 +13,9 @@ from common.messages.reports import Category
 from common.resources.states import PowerState, ResourceType
 from compute.commands.build import build
 from compute.commands.destroy import destroy
+from compute.commands.job import MayStart
 from compute.commands.power import power
-from compute.hypervisor.port import Abandoned, HypervisorError, Removal
+from compute.hypervisor.port import Abandoned, HypervisorError, Lost, Removal
 from tests.unit.compute.fakes import SERVER, FakeLedger, FakeMachine, a_build, a_job
 
 HEAD = (
@@ -23,7 +24,7 @@ HEAD = (
     ResourceType.SERVER,
     SERVER,
     Placed("pve1", "c1", "pve1", 100_001),
-    clock.after(3600),
+    clock.after(86_400),
 )
 
 DRIVE = ConfigDrive({}, {}, {})
@@ -40,11 +41,20 @@ def test_a_build_runs_its_steps_in_order() -> None:
 
 
 def test_a_build_that_has_gone_to_another_host_starts_nothing_and_undoes_nothing() -> None:
-    job, reports = a_job(ledger=FakeLedger(starts=[False]))
+    job, reports = a_job(ledger=FakeLedger(starts=[MayStart.NO]))
     machine = FakeMachine()
     with pytest.raises(Abandoned):
         build(job, machine, a_build())
     assert machine.calls == ["check_host", "ensure_image", "create", "resize_disk"]
+    assert all(report.outcome is None for report in reports)
+
+
+def test_a_build_that_the_record_has_lost_says_that_only_its_start_is_missing() -> None:
+    job, reports = a_job(ledger=FakeLedger(starts=[None, MayStart.LOST]))
+    machine = FakeMachine()
+    with pytest.raises(Lost):
+        build(job, machine, a_build())
+    assert machine.calls[-2:] == ["resize_disk", "leave_unstarted"]
     assert all(report.outcome is None for report in reports)
 
 

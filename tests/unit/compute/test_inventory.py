@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os_traits
 
-from compute.observed.inventory import inventories, traits, with_kept
+from common.host_traits import traits
+from compute.observed.inventory import inventories, with_kept
 from tests.unit.compute.fakes import some_facts
 
 

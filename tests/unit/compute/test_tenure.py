@@ -114,7 +114,7 @@ def test_a_write_waits_for_the_renewal_of_a_lease_that_nobody_else_took(
     thread.start()
     assert not done.is_set()
     site.granted(1, "c1")
-    thread.join(10)
+    thread.join(60)
     assert done.is_set()
     assert site.changes == [(["c1"], [])]
 
@@ -143,7 +143,7 @@ def test_a_command_that_comes_before_the_answer_to_the_claim_is_taken(
     asks = threading.Thread(target=lambda: found.append(site.tenure.accepts(address("w1", 1))))
     asks.start()
     site.granted(1, "c1")
-    asks.join(10)
+    asks.join(60)
     assert found == [True]
     assert not site.tenure.accepts("w1")
     assert not site.tenure.accepts(address("w1", 0))

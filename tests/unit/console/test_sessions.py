@@ -21,10 +21,10 @@ def test_an_agent_joins_by_its_grant_once() -> None:
         )
         waiting.start()
         assert session.agent(5) is agent
-        assert opened.wait(5)
+        assert opened.wait(60)
         assert not sessions.join(session.grant, Scripted(), pytest.fail)
         assert joined == []
-    waiting.join(5)
+    waiting.join(60)
     assert joined == [True]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from common import config, rpc
 from launcher import sample
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,6 +27,21 @@ def test_the_configuration_is_current() -> None:
     assert set(there) == set(wanted), "run tox -e generate"
     for group in set(wanted) - sample.LIBRARIES:
         assert there[group] == wanted[group], f"[{group}]: run tox -e generate"
+
+
+@pytest.mark.parametrize("text", ["made now", "in the tree"])
+def test_defaults_are_those_that_hold(text: str) -> None:
+    """The message bus's library has others."""
+    there = (ROOT / "etc/micronova.conf.sample").read_text(encoding="utf-8")
+    printed = sections(sample.config() if text == "made now" else there)
+    conf = config.load([rpc.register])
+    lines = printed["oslo_messaging_rabbit"].splitlines()
+    for name in (*rpc._RABBIT_DEFAULTS, "ssl_ca_file"):
+        held = conf.oslo_messaging_rabbit[name]
+        wanted = str(held).lower() if isinstance(held, bool) else held
+        assert f"#{name} = {wanted}" in lines
+    assert conf.oslo_messaging_rabbit.heartbeat_timeout_threshold == 15
+    assert conf.oslo_messaging_rabbit.rabbit_qos_prefetch_count == conf.rpc.rpc_workers
 
 
 @pytest.mark.parametrize("kind", ["policy", "states"])

@@ -82,3 +82,17 @@ def test_the_servers_that_hints_name() -> None:
     named = {"same_host": "a", "different_host": ["b", "a"], "group": "g"}
     assert hints.all_servers(named) == ("a", "b")
     assert hints.all_servers({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("asked", "cluster"),
+    [({}, None), ({hints.CLUSTER: "sim1"}, "sim1"), ({hints.CLUSTER: ["sim1"]}, "sim1")],
+)
+def test_a_cluster_is_asked_for(asked: dict[str, object], cluster: str | None) -> None:
+    assert hints.cluster(asked) == cluster
+
+
+@pytest.mark.parametrize("value", ["", "x" * 256, {"a": "b"}])
+def test_a_cluster_has_a_name(value: object) -> None:
+    with pytest.raises(ValueError, match="micronova:cluster is the name of a cluster"):
+        hints.cluster({hints.CLUSTER: value})

@@ -55,7 +55,7 @@ def test_a_lock_is_had_in_order_or_not_in_time(
     second = engine.spawn(process(holding(lock, 1, 5), turn))
     third = engine.spawn(process(holding(lock, 1, 5000), turn))
     for one in (first, second, third):
-        assert one.finished.wait(5)
+        assert one.finished.wait(60)
     assert (first.result, second.result, third.result) == (True, False, True)
     assert not lock.holders
     assert not lock.waiters
@@ -69,7 +69,7 @@ def test_readers_share_and_a_writer_waits(
     writer = engine.spawn(process(holding(lock, 1, 1), turn))
     late_reader = engine.spawn(process(holding(lock, 1, 500, True), turn))
     for one in (*readers, writer, late_reader):
-        assert one.finished.wait(5)
+        assert one.finished.wait(60)
     assert [one.result for one in readers] == [True] * 3
     assert writer.result is False
     assert late_reader.result is True
@@ -109,5 +109,5 @@ def test_a_change_of_speed_reaches_what_sleeps(turn: AbstractContextManager[obje
     asleep = engine.spawn(process(holding(Lock("one"), 100, 1), turn))
     assert not asleep.finished.wait(0.05)
     engine.set_speed(100_000)
-    assert asleep.finished.wait(5)
+    assert asleep.finished.wait(60)
     engine.stop()

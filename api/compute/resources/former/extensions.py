@@ -1,4 +1,4 @@
-"""`/extensions`: former extensions of the API, which clients still ask for."""
+"""`/extensions`: former extensions of Nova's API, which clients still ask for, and our own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.compute.call import Call
-from api.compute.extension_names import EXTENSIONS, LEGACY
+from api.compute.extension_names import EXTENSIONS, LEGACY, OWN
 from api.compute.operation import operation
 from common.errors import NotFound
 
@@ -15,7 +15,7 @@ _NAMESPACE, _UPDATED = "http://docs.openstack.org/compute/ext/fake_xml", "2014-1
 
 
 class Extensions:
-    """The former extensions: Nova's list, whole."""
+    """The former extensions: Nova's list, whole, and what Nova doesn't have."""
 
     @operation("extensions")
     def index(self, call: Call) -> Any:
@@ -32,7 +32,8 @@ class Extensions:
 
 
 def _known(call: Call) -> Mapping[str, tuple[str, str]]:
-    return {**EXTENSIONS, **LEGACY} if call.links.is_legacy else EXTENSIONS
+    own = {alias: (name, text) for alias, (name, text, _) in OWN.items()}
+    return {**EXTENSIONS, **(LEGACY if call.links.is_legacy else {}), **own}
 
 
 def _view(alias: str, words: tuple[str, str]) -> dict[str, Any]:

@@ -122,6 +122,6 @@ def _head(one: BulkMigration) -> dict[str, Any]:
 def _move(move: Move, stages: Mapping[int, str]) -> dict[str, Any]:
     values = dataclasses.asdict(move)
     values["server"] = values.pop("server_uuid")
-    values["not_before"] = clock.iso(move.not_before)
+    values |= {name: clock.iso(values[name]) for name in ("not_before", "waits_since")}
     values["stage"] = stages.get(move.operation_id or 0)
     return values

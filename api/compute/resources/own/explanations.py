@@ -13,9 +13,9 @@ from typing import Any
 from api.compute import policies
 from api.compute.call import Call
 from api.compute.operation import operation
+from api.compute.resources.own.waiting import shown
 from api.compute.views import explanations as views
 from api.compute.views.hosts import is_up, trouble
-from api.compute.views.waiting import waiting as waiting_view
 from common import ids, moving
 from common.errors import NotFound
 from common.resources.states import ResourceType
@@ -68,13 +68,15 @@ class Explanations:
 def _stories(call: Call, found: Sequence[Story], *, operator: bool) -> Iterator[dict[str, Any]]:
     """Yield the operations, those that wait for room with their place among all."""
     queued = [one.operation.id for one in found if views.may_wait_for_room(one.operation)]
-    placed = call.read(waiting.of_operations, queued) if queued else {}
+    placed = list(call.read(waiting.of_operations, queued).values()) if queued else []
+    wait = {
+        one.operation_id: view
+        for one, view in zip(placed, shown(call, placed, operator=operator), strict=True)
+    }
     for story in found:
-        view, one = views.story(story, operator=operator), placed.get(story.operation.id)
-        if one is not None:
-            view["waiting"] = waiting_view(one, operator=operator) | {
-                "would_do": call.read(waiting.would_do, one)
-            }
+        view, its = views.story(story, operator=operator), wait.get(story.operation.id)
+        if its is not None:
+            view["waiting"] = its
             view["message"] = story.operation.message
         yield view
 

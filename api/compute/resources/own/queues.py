@@ -22,10 +22,11 @@ class Queues:
         """List hosts with their health and queues.
 
         Filters: `host`, `name` (a part of the host's), `unwell` (those that take no servers
-        because of their health).
+        because of their health), `state` (up, down).
         """
         down_seconds = call.cloud.conf.api.service_down_seconds
-        unwell = call.query.boolean("unwell")
+        unwell, state = call.query.boolean("unwell"), call.query.last("state")
+        since = clock.after(-down_seconds)
         limit, marker = call.query.page(call.max_limit)
         found = call.read(
             queues.list_queues,
@@ -33,7 +34,9 @@ class Queues:
             marker=marker,
             host=call.query.last("host"),
             name_part=call.query.last("name"),
-            unwell_since=clock.after(-down_seconds) if unwell else None,
+            unwell_since=since if unwell else None,
+            up_since=since if state == schemas.UP else None,
+            down_since=since if state == schemas.DOWN else None,
         )
         answer: dict[str, Any] = {"hosts": [_view(one, down_seconds) for one in found]}
         if found and len(found) == limit:
@@ -46,7 +49,7 @@ def _view(row: queues.HostQueues, down_seconds: float) -> dict[str, Any]:
         "id": row.uuid,
         "host": row.host,
         "worker": row.worker,
-        "state": "up" if is_up(row, down_seconds) else "down",
+        "state": schemas.UP if is_up(row, down_seconds) else schemas.DOWN,
         "health": trouble(row, down_seconds),
         "web_url": row.web_url or None,
         "reported_seconds_ago": None,

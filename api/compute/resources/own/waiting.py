@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from api.compute import policies
@@ -9,9 +10,9 @@ from api.compute.call import Call
 from api.compute.operation import operation
 from api.compute.schemas import waiting as schemas
 from api.compute.views import waiting as views
-from common import more_hosts
-from db.reads.hosts import hosts
-from db.reads.ledger import waiting
+from common import clock
+from db.reads.ledger import bulk_migrations, waiting, ways_to_room
+from db.reads.ledger.waiting import Waiting
 
 
 class WaitingServers:
@@ -19,7 +20,10 @@ class WaitingServers:
 
     @operation(policies.WAITING, query=schemas.LIST)
     def index(self, call: Call) -> Any:
-        """List the project's servers that wait for room; administrators see all projects'."""
+        """List the project's servers that wait for room; administrators see all projects'.
+
+        They see the moves of drains that do, too, on the first page.
+        """
         limit, marker = call.query.page(call.max_limit)
         operator = call.allows(policies.EXPLAIN_ALL)
         found = call.read(
@@ -28,12 +32,27 @@ class WaitingServers:
             limit=limit,
             after_place=schemas.place(marker),
         )
-        answer: dict[str, Any] = {
-            "waiting": [views.waiting(one, operator=operator) for one in found]
-        }
+        answer: dict[str, Any] = {"waiting": shown(call, found, operator=operator)}
+        if operator and marker is None:
+            moves = call.read(bulk_migrations.waiting_moves)
+            answer["moves"] = [views.move(one) for one in moves]
         if found and len(found) == limit:
             answer["waiting_links"] = call.links.after("waiting", call.query, str(found[-1].place))
         return answer
+
+
+def shown(call: Call, found: Sequence[Waiting], *, operator: bool) -> list[dict[str, Any]]:
+    """Return builds that wait as JSON, with what would make room for each.
+
+    The ends of servers are looked at for one project only.
+    """
+    up_since = clock.after(-call.cloud.conf.api.service_down_seconds)
+    one_project = len({one.project_id for one in found}) == 1
+    ways = call.read(ways_to_room.read, found, up_since, ends=one_project)
+    return [
+        views.waiting(one, ways.get(one.operation_id, ways_to_room.Ways()), operator=operator)
+        for one in found
+    ]
 
 
 class HostsForWaiting:
@@ -43,7 +62,7 @@ class HostsForWaiting:
     def show(self, call: Call) -> Any:
         """Show for each kind of host how many more of it would take all that wait for room."""
         wanted = call.read(waiting.wanted)
-        found = [more_hosts.more(kind, wanted) for kind in call.read(hosts.kinds)]
+        found = call.read(waiting.more_hosts_for, wanted)
         return {
             "waiting": len(wanted),
             "kinds": [views.more_hosts(one) for one in found],

@@ -14,8 +14,9 @@ from api.compute.resources.servers.identity import identified
 from api.compute.resources.servers.requested import access_addresses
 from api.compute.schemas import servers as schemas
 from api.compute.views import servers as views
+from api.compute.views.totals import shown
 from common.errors import Invalid, NotFound
-from db.reads.servers import servers
+from db.reads.servers import servers, totals
 from db.reads.servers.servers import Extent, Server
 from web.guard import Reply
 
@@ -28,7 +29,9 @@ class Servers:
         """List servers."""
         found = _list(call, "servers:index:get_all_tenants")
         answer: dict[str, Any] = {"servers": [views.basic(s, call.links) for s in found]}
-        return answer | _next(call, "servers", found)
+        return (
+            answer | _totals(call, "servers:index:get_all_tenants") | _next(call, "servers", found)
+        )
 
     @operation("servers:detail", query=schemas.LIST)
     def detail(self, call: Call) -> Any:
@@ -38,6 +41,7 @@ class Servers:
         found = _list(call, "servers:detail:get_all_tenants", extent)
         view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
+        answer |= _totals(call, "servers:detail:get_all_tenants")
         return answer | _next(call, "servers/detail", found)
 
     @operation("servers:show", asks=("os-extended-server-attributes",), on=the_shown_server)
@@ -110,6 +114,14 @@ def _list(call: Call, all_tenants_rule: str, extent: Extent = Extent.RECORD) -> 
         marker=marker,
     )
     return found
+
+
+def _totals(call: Call, all_tenants_rule: str) -> dict[str, Any]:
+    """Return the totals of all pages, where they are asked for."""
+    if call.version < schemas.OURS_SINCE or not call.query.boolean(schemas.TOTALS):
+        return {}
+    filters = filters_of(call, all_tenants_rule=all_tenants_rule)
+    return {schemas.TOTALS: shown(call.read(totals.totals, filters))}
 
 
 def _next(call: Call, path: str, found: list[Server]) -> dict[str, Any]:

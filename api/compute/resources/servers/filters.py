@@ -13,7 +13,12 @@ from typing import Any
 from oslo_utils import strutils
 
 from api.compute.call import Call
-from api.compute.schemas.servers import IGNORED_SORT_KEYS, NOT_FILTERS
+from api.compute.schemas.servers import (
+    IGNORED_SORT_KEYS,
+    NOT_FILTERS,
+    OURS_SINCE,
+    SEARCH,
+)
 from api.query import Query
 from common import ids
 from common.errors import Forbidden, Invalid
@@ -39,6 +44,7 @@ _FOR_USERS: Mapping[str, int] = {
         83,
     ),
     "hostname": 90,
+    SEARCH: OURS_SINCE,
 }
 
 #: parameter → column that must be equal
@@ -134,6 +140,7 @@ def filters_of(call: Call, *, all_tenants_rule: str) -> Filters:
         flavor_id=query.last("flavor"),
         ip=query.last("ip"),
         ip6=query.last("ip6"),
+        search=_search(call, query),
         locked=query.boolean("locked") if "locked" in query else None,
         changed_since=since,
         changed_before=before,
@@ -231,6 +238,11 @@ def _tags(query: Query) -> dict[str, Any]:
         for parameter, name in _TAGS.items()
         if (value := query.last(parameter))
     }
+
+
+def _search(call: Call, query: Query) -> str | None:
+    asked = query.last(SEARCH) if call.version >= OURS_SINCE else None
+    return asked.strip() or None if asked is not None else None
 
 
 def _deleted(call: Call, query: Query, exact: Mapping[str, Sequence[Any]]) -> bool | None:

@@ -148,6 +148,7 @@ def _hints(body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         hints.wait_seconds(asked, {})
         hints.wait_all(asked)
+        hints.cluster(asked)
     except ValueError as error:
         raise Invalid(f"Invalid scheduler hint: {error}") from error
     return {"scheduler_hints": asked, "server_group": _server_group(asked)}

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from common.messages.consoles import ConsoleTarget, ConsoleType
 from common.messages.reports import Category
-from common.streams import LIBRARY_LOG, Stream, WebSocketStream
+from common.streams import LIBRARY_LOG, Stream, WebSocketStream, tls
 from compute.hypervisor.port import HypervisorError
 from compute.hypervisor.proxmox.api import privileges
 from compute.hypervisor.proxmox.cluster import proven
@@ -108,11 +108,5 @@ def _connect(
 
 
 def _context(settings: ClusterSettings) -> ssl.SSLContext:
-    if settings.verify is False:
-        context = ssl.create_default_context()
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-    return ssl.create_default_context(
-        cafile=settings.verify if isinstance(settings.verify, str) else None
-    )
+    trusted = settings.verify
+    return tls(trusted if isinstance(trusted, str) else None, verified=trusted is not False)

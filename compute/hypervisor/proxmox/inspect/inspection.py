@@ -65,7 +65,17 @@ def _on(shared: Shared, vmid: int, node: str, server_uuid: str | None) -> Inspec
     config = shared.client.get(f"{path}/config")
     status = shared.client.get(f"{path}/status/current")
     found = inspected(vmid, node, config, power_states.current(status), server_uuid)
-    return replace(found, unsuspendable=saved_state.refusal(shared, node, config, status))
+    return replace(
+        found,
+        unsuspendable=saved_state.refusal(shared, node, config, status),
+        unstarted=found.power_state == PowerState.SHUTDOWN
+        and is_unstarted(shared, vmid, node, config),
+    )
+
+
+def is_unstarted(shared: Shared, vmid: int, node: str, config: Config) -> bool:
+    """Return whether its build left it unstarted, and nobody has started it since by the tasks."""
+    return marks.is_unstarted(config) and not shared.tasks.of_vm(node, vmid, "qmstart")
 
 
 def inspected(

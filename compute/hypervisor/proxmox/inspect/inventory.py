@@ -229,6 +229,7 @@ class InventoryReader:
         facts["held"] = volumes.held(config, vmid) if facts["volume_id"] else None
         facts["drives"] = tuple(SeenDrive(*one) for one in disks.drives(config))
         facts["adopted"] = marks.is_adopted(config)
+        facts["unstarted"] = facts["status"] == "stopped" and marks.is_unstarted(config)
         facts["references"] = tuple(references(settings, config, vmid, node))
         if not ours and not (facts["server_uuid"] or facts["image_id"] or facts["volume_id"]):
             # Only our tag: anybody may set it.

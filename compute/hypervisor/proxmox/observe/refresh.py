@@ -76,12 +76,14 @@ class Refresher:
         listed = self._reads.needed("cluster/resources")
         status = self._reads.needed("cluster/status")
         nodes = resources.nodes(listed, status)
-        self._read_due_details(nodes.values())
+        # What only a host's own facts need is read by the worker that carries its agent.
+        ours = self._ours(nodes.values())
+        self._read_due_details(ours)
         self._read_due_images(nodes.values())
-        self._read_due_pins(nodes.values())
+        self._read_due_pins(ours)
         zones = zones_of.statuses(listed)
         self._read_due_zones(nodes.values(), zones)
-        self._read_due_expiry(nodes.values())
+        self._read_due_expiry(ours)
         full = {name: self._with_slow_facts(node) for name, node in nodes.items()}
         clusterwide = self._clusterwide.look(full.values())
         if clusterwide.vnets != self._vnets:
@@ -158,13 +160,16 @@ class Refresher:
         """Start no further reads."""
         self._readers.shutdown(wait=False, cancel_futures=True)
 
+    def _ours(self, nodes: Iterable[Node]) -> list[Node]:
+        hosts = self._client.settings.hosts
+        return [one for one in nodes if not hosts or one.name in hosts]
+
     def _read_due_expiry(self, nodes: Iterable[Node]) -> None:
         """Have when something expires read, without waiting for it."""
         reading = self._expiry_read is not None and not self._expiry_read.done()
         if reading or not self._expiry.is_due():
             return
-        ours = self._client.settings.hosts
-        names = [one.name for one in nodes if one.online and (not ours or one.name in ours)]
+        names = [one.name for one in nodes if one.online]
         self._expiry_read = self._readers.submit(self._expiry.look, names)
 
     def _read_due_details(self, nodes: Iterable[Node]) -> None:

@@ -28,6 +28,7 @@ from compute.hypervisor.proxmox.vm import (
     host_checks,
     interfaces,
     local_disks,
+    owner_mark,
     power,
     removal,
     root_disk,
@@ -194,6 +195,11 @@ class ProxmoxMachine:
         except ApiError as error:
             raise root_disk.explained(self._vm, error) from error
         return {"power_state": PowerState.RUNNING.name}
+
+    def leave_unstarted(self) -> Detail:
+        """Note in its description that only the start is missing."""
+        owner_mark.note_unstarted(self._vm, on=True)
+        return {"node": self._vm.node, "set": ["description"]}
 
     def stop(self, graceful_seconds: int) -> Detail:
         """Stop it; an absent VM counts as stopped."""

@@ -13,8 +13,22 @@ from common.resources.states import PowerState
 from compute.hypervisor.port import Detail, HypervisorError, Work
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Config, ForeignError, Vm
+from compute.hypervisor.proxmox.vm import power
 from compute.hypervisor.proxmox.vmconfig import hardware, marks
 from compute.hypervisor.proxmox.vmconfig.marks import Owner
+
+
+def note_unstarted(vm: Vm, *, on: bool) -> None:
+    """Write, or remove, the line that says that the VM's build is finished but for the start."""
+
+    def call() -> Any:
+        config = vm.fence()
+        text = marks.with_unstarted(config, on=on)
+        return vm.shared.client.post(
+            f"{vm.path}/config", digest=config["digest"], description=text
+        )
+
+    vm.converge(lambda: marks.is_unstarted(vm.look() or {}) == on, call)
 
 
 class ProxmoxOwnerMark:
@@ -37,6 +51,12 @@ class ProxmoxOwnerMark:
             look_first=False,
         )
         return {"node": self._vm.node, "set": ["description"]}
+
+    def start(self) -> Detail:
+        """See ``port.OwnerMark``."""
+        power.start(self._vm, look_first=True)
+        note_unstarted(self._vm, on=False)
+        return {"power_state": PowerState.RUNNING.name}
 
     def mark_again(self) -> Detail:
         """See ``port.OwnerMark``."""

@@ -38,6 +38,8 @@ PORT = "micronova: port="
 #: the volume that a snapshot, which is a copy, was taken of
 SNAPSHOT_OF = "micronova: snapshot of="
 BUILDING = "micronova: building"
+#: its build was finished but for the start, when the record was found to have lost it
+UNSTARTED = "micronova: unstarted"
 #: what the notes of an archive begin with
 BACKUP = "micronova: backup="
 ADOPTED = "micronova: adopted smbios="
@@ -348,6 +350,18 @@ def is_building(config: Mapping[str, Any]) -> bool:
     return BUILDING in lines(config)
 
 
+def is_unstarted(config: Mapping[str, Any]) -> bool:
+    """Return whether the VM's build was finished but for the start."""
+    return UNSTARTED in lines(config)
+
+
+def with_unstarted(config: Mapping[str, Any], *, on: bool) -> str:
+    """Return the description with, or without, the line that says so."""
+    text = str(config.get("description", "")).splitlines()
+    others = [line for line in text if line.strip() != UNSTARTED]
+    return "\n".join([*others, UNSTARTED] if on else others)
+
+
 def is_adopted(config: Mapping[str, Any]) -> bool:
     """Return whether the VM existed before it was a server's."""
     return any(line.startswith(ADOPTED) for line in lines(config))
@@ -406,7 +420,7 @@ def with_mark(config: Mapping[str, Any], mark: Mark) -> str:
 
 def without_owner(config: Mapping[str, Any]) -> str:
     """Return the description without the lines that name an owner."""
-    says = (*OWNED, CLOUD, PROJECT, USER, EPOCH, PORT, SNAPSHOT_OF, BUILDING, ADOPTED)
+    says = (*OWNED, CLOUD, PROJECT, USER, EPOCH, PORT, SNAPSHOT_OF, BUILDING, UNSTARTED, ADOPTED)
     kept = str(config.get("description", "")).splitlines()
     return "\n".join(line for line in kept if not line.strip().startswith(says)).rstrip()
 

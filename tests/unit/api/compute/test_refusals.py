@@ -28,7 +28,7 @@ class Bus:
         self.broken = False
 
     def refused(self, ctxt: RequestContext, refused: Refused) -> None:
-        self.free.wait(10)
+        self.free.wait(60)
         if self.broken:
             self.broken = False
             raise OSError("the bus is away")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import pytest
 
 from common.errors import Unavailable
+from common.process import health
 from common.process.health import Answer, Check, Health
 
 
@@ -49,3 +53,54 @@ def test_several_services_in_one_process() -> None:
     both = Health(alive={"a": lambda: True}).beside("api", Health({"b": fails}, {"c": fails}))
     assert both.alive.keys() == {"a", "api b"}
     assert both.ready.keys() == {"api c"}
+
+
+def test_a_check_that_waits_delays_no_prompt_answer() -> None:
+    """The last result holds for a while; then it has failed, until the check ends."""
+    goes_on, waits = threading.Event(), threading.Event()
+    goes_on.set()
+
+    def check() -> bool:
+        waits.set()
+        return goes_on.wait(60)
+
+    answer = health.PromptAnswer(lambda: {"database": check}, prompt_seconds=0.01, slow_seconds=2)
+    assert eventually(answer, True)
+    goes_on.clear()
+    waits.clear()
+    while not waits.wait(0.01):
+        assert answer.ok()
+    assert answer.ok()
+    assert eventually(answer, False)
+    goes_on.set()
+    assert eventually(answer, True)
+
+
+def test_nothing_is_well_before_the_first_look() -> None:
+    goes_on = threading.Event()
+    checks = {"database": lambda: goes_on.wait(60)}
+    answer = health.PromptAnswer(lambda: checks, prompt_seconds=0.01)
+    assert not answer.ok()
+    goes_on.set()
+    assert eventually(answer, True)
+
+
+def test_a_prompt_answer_looks_again() -> None:
+    asked: list[None] = []
+
+    def checks() -> dict[str, Check]:
+        asked.append(None)
+        return {} if len(asked) > 1 else {"none": fails}
+
+    assert eventually(health.PromptAnswer(checks), True)
+
+
+def test_a_prompt_answer_says_what_fails() -> None:
+    assert not health.PromptAnswer(lambda: {"database": lambda: False}).ok()
+
+
+def eventually(answer: health.Answer, wanted: bool) -> bool:
+    until = time.monotonic() + 60
+    while (found := answer.ok()) != wanted and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    return found == wanted

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 
+import prometheus_client
 import pytest
 
 from common import clock
 from common.errors import ConfigurationError, Unavailable
+from common.metrics import table
 from common.process import timekeeping
 from common.process.timekeeping import Reading, Timekeeper
 
@@ -74,6 +77,64 @@ def test_nobody_answers() -> None:
     assert not clock.is_followed()
 
 
+@pytest.mark.parametrize("first", [None, timekeeping.SLOW_SECONDS + 1])
+@pytest.mark.parametrize("off", [-120.0, 120.0])
+def test_who_started_without_an_answer_follows_the_first_one(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    first: float | None,
+    off: float,
+) -> None:
+    """It has done nothing by its machine's clock: whoever knows the time also has the work. From
+    the first answer on it counts as everybody does; but it would not have started, so it is not
+    ready. The log and the metric, which an alert watches, say that the machine's clock is off."""
+    monkeypatch.setattr(timekeeping, "LOOK_SECONDS", 0.001)
+    answers, followed = threading.Event(), threading.Event()
+
+    def ask() -> Reading:
+        took = 0.01 if answers.is_set() else first
+        if took is None:
+            raise Unavailable("away")
+        if clock.is_followed():
+            followed.set()
+        return Reading(time.time() - off, time.monotonic(), took)
+
+    monkeypatch.setattr(timekeeping, "EVERY_SECONDS", 0.0)
+    keeper = Timekeeper(ask)
+    keeper.start()
+    assert not clock.is_followed()
+    assert keeper.may_serve()
+    answers.set()
+    assert followed.wait(120)
+    keeper.stop()
+    with pytest.raises(ConfigurationError, match="makestep"):
+        keeper.may_serve()
+    assert clock.seconds() == pytest.approx(time.time() - off, abs=2)
+    words = "ahead of" if off > 0 else "behind"
+    assert f"This machine's clock is {abs(off):.1f} s {words} the database's." in caplog.text
+    value = prometheus_client.REGISTRY.get_sample_value(table.CLOCK_OFFSET.name)
+    assert value == pytest.approx(off, abs=1)
+
+
+def test_who_started_without_an_answer_serves_once_its_clock_is_right() -> None:
+    off = [120.0]
+
+    def ask() -> Reading:
+        return Reading(time.time() - off[0], time.monotonic(), 0.01)
+
+    keeper = Timekeeper(ask)
+    keeper.compare()
+    with pytest.raises(ConfigurationError, match="ahead of the database"):
+        keeper.may_serve()
+    off[0] = 0.0
+    keeper.compare()
+    assert keeper.may_serve()
+    # A step while it runs is nothing to it.
+    off[0] = -120.0
+    keeper.compare()
+    assert keeper.may_serve()
+
+
 def test_an_answer_that_took_long_says_nothing() -> None:
     assert ahead(120.0, took=timekeeping.SLOW_SECONDS + 1).compare() is None
     assert not clock.is_followed()
@@ -94,7 +155,7 @@ def test_a_step_is_compared_before_its_minute(monkeypatch: pytest.MonkeyPatch) -
     keeper.start()
     monkeypatch.setattr(time, "time", lambda: real() + shift[0])
     shift[0] = 120.0
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while 120.0 not in asked and time.monotonic() < end:
         time.sleep(0.001)
     keeper.stop()

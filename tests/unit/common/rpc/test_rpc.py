@@ -188,41 +188,38 @@ def test_what_only_a_newer_release_has_is_unavailable() -> None:
     assert endpoint.asked == []
 
 
-class Deletes:
-    """Has nothing of what it is asked to delete."""
+class Slow:
+    """Carries out what another server has carried out since it was asked."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, Any] = {}
 
     def delete_port(self, ctxt: Any, port: str) -> None:
-        """Delete it, and answer nothing."""
+        """Find nothing to delete."""
+        self.done["a call"] = None
         raise NotFound(port)
 
-    def delete_group(self, ctxt: Any, group: str) -> int:
-        """Begin to delete it; the answer is an operation."""
-        raise NotFound(group)
+    def create_group(self, ctxt: Any, group: str) -> str:
+        """Be refused by the database."""
+        self.done["a call"] = "its ID"
+        raise Unavailable("This call has come before.", outcome=rpc.UNKNOWN)
 
-    def change_port(self, ctxt: Any, port: str) -> None:
-        """Change it."""
-        raise NotFound(port)
+    def look(self, ctxt: Any, call: str, method: str, kind: Any) -> rpc.Done | None:
+        return rpc.Done(self.done[call]) if call in self.done else None
 
 
-@pytest.mark.parametrize(
-    ("method", "again", "is_done"),
-    [
-        ("delete_port", True, True),
-        ("delete_port", False, False),
-        ("delete_group", True, False),
-        ("change_port", True, False),
-    ],
-)
-def test_a_repeated_delete_finds_nothing_more_to_delete(
-    method: str, again: bool, is_done: bool
+@pytest.mark.parametrize(("method", "answer"), [("delete_port", None), ("create_group", "its ID")])
+@pytest.mark.parametrize(("call", "again"), [("a call", True), ("a call", False), ("b", True)])
+def test_a_repeated_call_is_answered_as_a_slow_server_has_carried_it_out(
+    method: str, answer: Any, call: str, again: bool
 ) -> None:
     conf = config.load([rpc.register, log.register])
-    bus = rpc.within(conf)
-    server = rpc.Server(bus, "topic", "me", [Deletes()], workers=1)
+    bus, slow = rpc.within(conf), Slow()
+    server = rpc.Server(bus, "topic", "me", [slow], workers=1, look=slow.look)
     server.start()
-    asked = rpc._Waiting(context.internal(), Wait(30.0, 5.0, call="c", again=again))
+    asked = rpc._Waiting(context.internal(), Wait(30.0, 5.0, call=call, again=again))
     prepared = rpc.Client(bus, "topic")._client.prepare(timeout=30)
-    refused = contextlib.nullcontext() if is_done else pytest.raises(NotFound)
-    with refused:
-        assert prepared.call(asked, method, **{method.partition("_")[2]: "x"}) is None
+    is_done = again and call == "a call"
+    with contextlib.nullcontext() if is_done else pytest.raises((NotFound, Unavailable)):
+        assert prepared.call(asked, method, **{method.partition("_")[2]: "x"}) == answer
     server.stop()

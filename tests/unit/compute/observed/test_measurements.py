@@ -33,7 +33,7 @@ class Cluster:
     def measure(self, wanted: Measure) -> Measured:
         self.asked.append(wanted)
         self.begun.release()
-        assert self.open.wait(10)
+        assert self.open.wait(60)
         if self.fails:
             raise HypervisorError(Category.NODE_UNHEALTHY, "no route to host")
         return Measured(wanted.period, 60, clock.utcnow(), (len(self.asked),))
@@ -73,7 +73,7 @@ def test_any_number_of_askers_is_one_call_a_minute(
     cluster.open.clear()
     with ThreadPoolExecutor(4) as threads:
         answers = [threads.submit(known.read, cluster, vm()) for _ in range(40)]
-        assert cluster.begun.acquire(timeout=10)
+        assert cluster.begun.acquire(timeout=60)
         cluster.open.set()
         assert {one.result().times for one in answers} == {(1,)}
     at.now += 59
@@ -108,6 +108,23 @@ def test_other_periods_are_read_once_and_less_often(
     assert times == {Period.DAY: 18, Period.WEEK: 3, Period.MONTH: 2, Period.YEAR: 2}
 
 
+@pytest.mark.parametrize("looks_a_minute", [1, 12])
+def test_all_periods_together_are_a_call_a_minute_and_one_more_of_each(
+    known: Measurements, cluster: Any, at: Time, looks_a_minute: int
+) -> None:
+    began: list[float] = []
+    for _ in range(180 * looks_a_minute):
+        for period in Period:
+            before = len(cluster.asked)
+            known.read(cluster, vm(period=period))
+            began += [at.now] * (len(cluster.asked) - before)
+        at.now += 60 / looks_a_minute
+    for first, one in enumerate(began):
+        for last in range(first, len(began)):
+            minutes = (began[last] - one) / 60
+            assert last - first + 1 <= minutes + len(Period)
+
+
 def test_a_stale_answer_will_do_within_a_minute_of_another_call(
     known: Measurements, cluster: Any, at: Time
 ) -> None:
@@ -131,6 +148,18 @@ def test_a_failure_counts_as_a_call(known: Measurements, cluster: Any, at: Time)
     assert known.read(cluster, vm()).times == (2,)
 
 
+def test_a_failure_of_all_periods_is_over_within_a_minute(
+    known: Measurements, cluster: Any, at: Time
+) -> None:
+    cluster.fails = True
+    for period in Period:
+        with pytest.raises(HypervisorError):
+            known.read(cluster, vm(period=period))
+    cluster.fails = False
+    at.now += 61
+    assert known.read(cluster, vm()).period is Period.HOUR
+
+
 def test_a_vmids_next_owner_gets_nothing_of_the_former(known: Measurements, cluster: Any) -> None:
     former = clock.after(-3600)
     known.read(cluster, vm(since=former))
@@ -146,7 +175,7 @@ def test_threads_are_left_for_commands(
     with ThreadPoolExecutor(measurements.AT_ONCE) as threads:
         slow = [threads.submit(known.read, cluster, vm(n)) for n in range(measurements.AT_ONCE)]
         for _ in slow:
-            assert cluster.begun.acquire(timeout=10)
+            assert cluster.begun.acquire(timeout=60)
         with pytest.raises(Unavailable, match="Too many"):
             known.read(cluster, vm(99))
         cluster.open.set()

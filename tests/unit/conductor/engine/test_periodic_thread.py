@@ -16,11 +16,11 @@ def test_it_works_when_woken_and_once_more_when_stopped() -> None:
 
     turns = PeriodicThread("test", turn)
     turns.start()
-    assert taken.get(timeout=10) is False
+    assert taken.get(timeout=60) is False
     turns.wake()
-    assert taken.get(timeout=10) is False
+    assert taken.get(timeout=60) is False
     turns.stop(10.0)
-    assert taken.get(timeout=10) is True
+    assert taken.get(timeout=60) is True
     assert taken.empty()
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 import requests
+from falcon.stream import BoundedStream
 
+from dashboard.cloud import Data
 from launcher.embedded.inprocess import WsgiAdapter
 
 
@@ -80,3 +82,18 @@ def test_the_answer_is_requests_own(session: requests.Session) -> None:
     assert answer.request.method == "GET"
     with pytest.raises(requests.HTTPError):
         answer.raise_for_status()
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 7, 100])
+def test_a_body_of_pieces_is_read_in_others(echo: Echo, size: int) -> None:
+    """Falcon takes what was asked for as read, whatever a stream returned."""
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        stream = BoundedStream(environ["wsgi.input"], int(environ["CONTENT_LENGTH"]))
+        start_response("200 OK", [])
+        return list(iter(lambda: stream.read(size), b""))
+
+    made = requests.Session()
+    made.mount("http://cloud", WsgiAdapter(app, ""))  # type: ignore[arg-type]
+    sent = Data(10, iter([b"abc", b"defgh", b"ij"]))
+    assert made.put("http://cloud/file", data=sent).content == b"abcdefghij"

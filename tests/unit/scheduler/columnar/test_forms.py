@@ -132,6 +132,7 @@ asked: dict[str, st.SearchStrategy[Any]] = {
     ),
     "server_hosts": st.sampled_from([{}, {"s1": "a"}]),
     "ignore_hosts": st.sampled_from([(), ("a", "gone")]),
+    "kept_hosts": st.sampled_from([(), ("b", "gone")]),
     "force_host": st.sampled_from([None, None, "b", "gone"]),
     "group": st.none()
     | st.builds(

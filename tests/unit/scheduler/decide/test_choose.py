@@ -124,6 +124,8 @@ def test_reasons_carry_the_numbers() -> None:
     assert forced_host(a_host(), a_request(cluster="sim2")) == (
         "in cluster sim1, the server can't leave sim2"
     )
+    asked = a_request(cluster="sim2", hints={"micronova:cluster": "sim2"})
+    assert forced_host(a_host(), asked) == "in cluster sim1, sim2 asked"
     assert retry(a_host(), a_request(cluster="sim1", ignore_hosts=("pve1",))) == (
         "the server's own host, or a host that can't take it"
     )

@@ -316,18 +316,18 @@ def test_a_storage_admits_so_many_in_order() -> None:
         with queue.slot(FakeWork(), ("pve1", "local")):
             order.append(number)
             first_in.set()
-            assert go.wait(5)
+            assert go.wait(60)
 
     threads = [threading.Thread(target=use, args=(number,)) for number in range(3)]
     threads[0].start()
-    assert first_in.wait(5)
+    assert first_in.wait(60)
     for thread in threads[1:]:
         thread.start()
     assert order == [0]
     with queue.slot(FakeWork(), ("pve2", "local")), queue.slot(FakeWork(), (None, "nfs")):
         go.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert sorted(order) == [0, 1, 2]
 
 

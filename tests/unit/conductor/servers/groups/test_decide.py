@@ -83,6 +83,8 @@ def leaving(made: Round) -> list[str]:
         ({"vm_state": "building"}, Condition.BUILDING),
         ({"vm_state": "error"}, Condition.SICK),
         ({"vm_state": "error", "launched_at": None}, Condition.FAILED),
+        ({"vm_state": "error", "task_state": "rebuilding"}, Condition.BUSY),
+        ({"vm_state": "error", "task_state": "deleting"}, Condition.SICK),
         ({"vm_state": "stopped"}, Condition.SICK),
         ({"vm_state": "stopped", "task_state": "powering-on"}, Condition.BUSY),
         ({"vm_state": "stopped", "locked_by": "owner"}, Condition.BUSY),
@@ -231,14 +233,52 @@ def test_new_members_that_do_not_work_are_rolled_back() -> None:
     assert made.group["failures"] == 1
 
 
+def test_all_at_once_are_not_deleted_by_a_rolling_update() -> None:
+    old = [member(one, "error") for one in (1, 2, 3)]
+    # One that is new may show that the old ones are the fault.
+    made = after(*old, group=rolling())
+    assert (made.deletes, leaving(made), made.added) == ([], [], 1)
+    new = member(4, "error", profile_id="b")
+    made = after(*old, new, group=rolling())
+    assert (made.deletes, made.changed, made.over) == ([], {}, True)
+    assert made.failed.startswith("All of its 4 members are not well at once")
+    assert after(*old, member(4, profile_id="b"), group=rolling()).deletes == ["s1", "s2", "s3"]
+    in_place = {"options": Options(max_surge=0, max_unavailable=9)}
+    assert after(*old, group=rolling(), **in_place).deletes == []
+    asked = after(*old, group=rolling(), recover=True, **in_place)
+    assert asked.deletes == ["s1", "s2", "s3"]
+    # Others may be found sick a little later.
+    sick = {"health": "sick", "health_reason": "No answer.", "health_at": NOW}
+    made = after(
+        *(member(1, **sick), member(2, **sick), member(3), member(4, profile_id="b")),
+        **{"group": rolling(), "checked": True, "settle_seconds": 70},
+    )
+    assert (made.deletes, made.seconds) == ([], 70)
+
+
+def test_all_that_turn_sick_soon_after_they_were_well_are_left_alone() -> None:
+    slow = {"options": Options(min_ready_seconds=60)}
+    fresh = [member(one, "error", ready_at=NOW) for one in (1, 2, 3)]
+    made = after(*fresh, **slow)
+    assert (made.deletes, made.over, "failures" in made.group) == ([], True, False)
+    made = after(member(1), *fresh[1:], **slow)
+    assert (made.deletes, made.group["failures"]) == (["s2", "s3"], 2)
+    found = {"ready_at": NOW, "health": "sick", "health_reason": "No answer.", "health_at": NOW}
+    made = after(
+        *(member(1), member(2), member(3, **found)),
+        **{**slow, "checked": True, "settle_seconds": 70},
+    )
+    assert (made.deletes, made.seconds) == ([], 70)
+
+
 def test_members_are_spread_over_zones() -> None:
     there = [member(1, pinned_zone="a"), member(2, pinned_zone="b"), member(3, pinned_zone="a")]
-    assert spread.zone(("a", "b"), {"a", "b"}, there) == "b"
-    assert spread.zone(("a", "b", "c"), {"a", "b", "c"}, there) == "c"
-    assert spread.zone((), {"a"}, there) is None
+    assert spread.fewest(("a", "b"), {"a", "b"}, there, spread.by_zone) == "b"
+    assert spread.fewest(("a", "b", "c"), {"a", "b", "c"}, there, spread.by_zone) == "c"
+    assert spread.fewest((), {"a"}, there, spread.by_zone) is None
     # Where no host works, nothing is created, unless that is so everywhere.
-    assert spread.zone(("a", "b"), {"a"}, there) == "a"
-    assert spread.zone(("a", "b"), (), there) == "b"
+    assert spread.fewest(("a", "b"), {"a"}, there, spread.by_zone) == "a"
+    assert spread.fewest(("a", "b"), (), there, spread.by_zone) == "b"
 
 
 @pytest.mark.parametrize(

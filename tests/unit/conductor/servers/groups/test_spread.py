@@ -87,10 +87,10 @@ def test_it_ends() -> None:
         gone = leaving(made)
         members = [one for one in members if one.id not in gone]
         for _ in range(made.added):
-            zone = spread.zone(("a", "b"), ("a", "b"), members)
+            zone = spread.fewest(("a", "b"), ("a", "b"), members, spread.by_zone)
             members.append(member(next(names), pinned_zone=zone))
         assert len(members) <= 8
-    counted = spread.counts(("a", "b"), members)
+    counted = spread.counts(("a", "b"), members, spread.by_zone)
     assert sorted(counted.values()) == [3, 4]
     assert len(members) == 7
 
@@ -100,3 +100,53 @@ def test_the_surge_counts_where_a_server_is_created() -> None:
     facts = Facts(GROUP, members, BOTH, Deletion(), Health(), NOW, usable=frozenset({"a", "b"}))
     assert decide.may_create(facts)
     assert not decide.may_create(dataclasses.replace(facts, usable=frozenset({"a"})))
+
+
+CLUSTERS = Options(clusters=("x", "y"))
+WORKS = frozenset({("nova", "x"), ("nova", "y")})
+
+
+def spread_over(*clusters: str, **values: Any) -> list[Member]:
+    return [member(number, cluster=one, **values) for number, one in enumerate(clusters, 1)]
+
+
+def look_over(*members: Member, **more: Any) -> Round:
+    given = {"options": CLUSTERS, "clusters": WORKS, **more}
+    return after(*members, **given)
+
+
+def test_clusters_that_differ_by_two_are_evened_out() -> None:
+    assert look_over(*spread_over("x", "x", "x")).added == 1
+    assert look_over(*spread_over("x", "x", "y")).added == 0
+    group = {"desired": 3, "config": {"micronova.clusters": "x,y"}}
+    made = look_over(*spread_over("x", "y", "x", "x"), group=group)
+    assert leaving(made) == ["m1"]
+    assert made.changed["m1"]["reason"] == "Its cluster has more servers than others."
+
+
+def test_a_cluster_that_does_not_work_has_too_few_for_a_reason() -> None:
+    some = frozenset({("nova", "x")})
+    assert look_over(*spread_over("x", "x", "x"), clusters=some).added == 0
+    # Its hosts are in another zone than the members have to be in.
+    other = frozenset({("nova", "x"), ("b", "y")})
+    pinned = spread_over("x", "x", "x", pinned_zone="nova")
+    assert look_over(*pinned, clusters=other).added == 0
+    assert look_over(*spread_over("x", "x", "x"), clusters=other).added == 1
+
+
+def test_zones_are_evened_out_before_clusters() -> None:
+    both = Options(zones=("a", "b"), clusters=("x", "y"))
+    works = frozenset({("a", "x"), ("b", "x"), ("b", "y")})
+    given = {"options": both, "usable": frozenset({"a", "b"}), "clusters": works}
+    uneven = [
+        member(number, pinned_zone=zone, cluster="x") for number, zone in enumerate("abab", 1)
+    ]
+    assert look_over(*uneven, group={"desired": 4}, **given).added == 0
+
+
+def test_clusters_in_zones() -> None:
+    works = {("a", "x"), ("b", "x"), ("b", "y")}
+    assert spread.clusters_in(works, {"a"}) == {"x"}
+    assert spread.clusters_in(works, {"b"}) == {"x", "y"}
+    assert spread.clusters_in(works, {"a", "b"}) == {"x"}
+    assert spread.clusters_in(works, {None}) == {"x", "y"}

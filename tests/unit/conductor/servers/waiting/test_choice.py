@@ -10,7 +10,7 @@ import hypothesis
 import hypothesis.strategies as st
 
 from conductor.servers.waiting import choice
-from conductor.servers.waiting.choice import MOST, choose
+from conductor.servers.waiting.choice import MOST, choose, last_served
 from conductor.store.servers.waiting import DECIDES_SECONDS, Waiting
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -29,6 +29,7 @@ def waiting(number: int, vcpus: int = 1, **more: Any) -> Waiting:
         "project_id": "p",
         "gang": None,
         "needs": {"VCPU": vcpus},
+        "zone": None,
         "since": ago(10 - number / 100),
         "until": NOW + datetime.timedelta(seconds=3600),
         "refused": {},
@@ -111,6 +112,84 @@ def test_the_longest_untried_are_tried_first() -> None:
     assert woken(later) == list(range(MOST, 2 * MOST))
 
 
+def test_room_that_comes_one_place_at_a_time_is_shared_by_the_projects() -> None:
+    """However many requests of a project are earlier than another one's first."""
+    asleep = [waiting(n, project_id="many") for n in range(20)]
+    asleep += [waiting(20 + n, project_id="few") for n in range(3)]
+    served: dict[str, datetime.datetime] = {}
+    order = []
+    for place in range(6):
+        [number] = choose(asleep, room(1), NOW, OVERTAKE, again=False, served=served).woken
+        one = next(one for one in asleep if one.operation_id == number)
+        asleep.remove(one)
+        served[one.project_id] = ago(100 - place)
+        order.append(one.project_id)
+    assert order == ["many", "few"] * 3
+
+
+def test_who_was_served_last_is_read_from_those_that_have_a_host() -> None:
+    placed = [
+        waiting(0, project_id="a", woken_at=ago(9)),
+        waiting(1, project_id="a", woken_at=ago(5)),
+        waiting(2, project_id="b", woken_at=ago(7)),
+        waiting(3, project_id="gone", woken_at=ago(3)),
+    ]
+    deleted = waiting(4, project_id="b", woken_at=ago(1))
+    still = [waiting(5, project_id="a"), waiting(6, project_id="b")]
+    over = {one.operation_id: one is not deleted for one in (*placed, deleted)}
+    assert set(last_served([*placed, deleted, *still], still, over)) == {1, 2}
+
+
+def test_one_decision_is_made_for_all_builds_of_a_gang() -> None:
+    gang = [waiting(n, gang="req") for n in range(30)]
+    found = [*gang, *(waiting(30 + n) for n in range(20))]
+    made = choose(found, room(100), NOW, OVERTAKE, again=True).woken
+    assert made == [*range(30), *range(30, 29 + MOST)]
+    late = [dataclasses.replace(one, tried_at=ago(61)) for one in found]
+    assert sorted(choose(late, room(), NOW, OVERTAKE, again=True).woken) == made
+    deciding = [dataclasses.replace(one, woken_at=ago(1)) for one in gang]
+    assert len(choose([*deciding, *found[30:]], room(100), NOW, OVERTAKE, again=True).woken) == 15
+
+
+def test_room_wakes_nobody_who_could_not_have_it() -> None:
+    elsewhere = frozenset({"host-1"})
+    found = [waiting(0, able=elsewhere), waiting(1)]
+    made = choose(found, room(1), NOW, OVERTAKE, again=False)
+    assert (made.woken, made.overtaken) == ([1], {0: 1})
+    assert choose(found, room(0, 1), NOW, OVERTAKE, again=False).woken == [0]
+
+
+def test_one_is_overtaken_by_those_that_never_waited_where_it_could_be() -> None:
+    found = [waiting(0, 8), waiting(1, 8, able=frozenset({"host-1"}))]
+    taken = {"host-0": 2, "host-1": 1}
+    made = choose(found, room(), NOW, OVERTAKE, again=False, taken=taken)
+    assert made.overtaken == {0: 3, 1: 1}
+
+
+def test_only_a_host_that_could_take_it_is_kept() -> None:
+    """Not a roomy one of another zone, nor one that a filter refused; a full one if need be."""
+    large = waiting(0, 8, overtaken=OVERTAKE, able=frozenset({"host-1", "host-2", "full"}))
+    made = choose([large], room(7, 6, 5), NOW, OVERTAKE, again=False)
+    assert made.kept == {0: "host-1"}
+    refused = dataclasses.replace(large, refused={"host-1": {"VCPU": 8}, "host-2": {"VCPU": 8}})
+    assert choose([refused], room(7, 6, 5), NOW, OVERTAKE, again=False).kept == {0: "full"}
+    nowhere = dataclasses.replace(large, able=frozenset())
+    assert choose([nowhere], room(7, 6, 5), NOW, OVERTAKE, again=False).kept == {}
+
+
+def test_a_kept_host_that_is_full_is_kept_on() -> None:
+    large = waiting(0, 8, overtaken=OVERTAKE, able=frozenset({"host-0", "full"}), kept="full")
+    assert choose([large], room(7), NOW, OVERTAKE, again=False).kept == {}
+
+
+def test_the_host_of_one_that_is_decided_on_is_kept_on() -> None:
+    deciding = waiting(0, 8, overtaken=OVERTAKE, kept="host-0", woken_at=ago(1))
+    other = waiting(1, 6, overtaken=OVERTAKE)
+    made = choose([deciding, other, waiting(2)], room(9, 4), NOW, OVERTAKE, again=False)
+    assert made.kept == {1: "host-1"}
+    assert made.woken == []
+
+
 def test_a_gang_is_woken_as_a_whole_or_not_at_all() -> None:
     gang = [waiting(n, 2, gang="req") for n in range(3)]
     assert woken([*gang, waiting(3)], 4, 1) == [3]
@@ -179,6 +258,9 @@ def test_never_more_than_fits_nor_more_than_are_allowed(
     by_id = {one.operation_id: one for one in found}
     assert sum(by_id[one].needs["VCPU"] for one in made.woken) <= sum(free)
     assert len(set(made.woken)) == len(made.woken)
+    deciding = {one.together for one in found if one.is_deciding(NOW)}
+    decisions = {by_id[one].together for one in made.woken}
+    assert not made.woken or len(decisions) <= MOST - len(deciding)
     assert not [one for one in made.woken if by_id[one].is_deciding(NOW)]
     gangs = {by_id[one].gang for one in made.woken} - {None}
     for gang in gangs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conductor.servers.waiting.waits import has_room
+from conductor.servers.waiting.free_room import has_room
 
 ROOM = {"a": {"VCPU": 9, "MEMORY_MB": 2048}, "b": {"VCPU": 3, "MEMORY_MB": 9000}}
 

@@ -116,7 +116,7 @@ def test_it_says_which_nodes_use_it_and_how_long_they_wait() -> None:
     class Looks(FakeWork):
         def check(self) -> None:
             waits.set()
-            assert go.wait(5)
+            assert go.wait(60)
 
     other = dataclasses.replace(a_build().placed, node="pve2", host="pve2")
 
@@ -127,7 +127,7 @@ def test_it_says_which_nodes_use_it_and_how_long_they_wait() -> None:
     second = threading.Thread(target=use)
     with queue.slot(FakeWork(), (None, "nfs")):
         second.start()
-        assert waits.wait(5)
+        assert waits.wait(60)
         nfs = Queue(STORAGE, "nfs", 1, shared=True)
         waiting = dataclasses.replace(nfs, waiting=1, oldest_waiting_seconds=7.0)
         assert queue.queues() == {
@@ -135,7 +135,7 @@ def test_it_says_which_nodes_use_it_and_how_long_they_wait() -> None:
             "pve2": (waiting,),
         }
     go.set()
-    second.join(5)
+    second.join(60)
     with queue.slot(FakeWork(), ("pve3", "local")):
         (local,) = queue.queues()["pve3"]
         assert (local.name, local.running, local.shared) == ("local", 1, False)

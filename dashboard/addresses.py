@@ -96,14 +96,3 @@ def is_whole(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def filters(text: str) -> dict[str, str]:
-    """Return the compute API's filter by an address, or by the beginning of one.
-
-    >>> filters("192.0.2.1"), filters("2001:db8:")
-    ({'ip': '^192\\\\.0\\\\.2\\\\.1$'}, {'ip6': '^2001:db8:'})
-    """
-    pattern = re.escape(text)
-    exact = f"^{pattern}$" if is_whole(text) else f"^{pattern}"
-    return {"ip6" if ":" in text else "ip": exact}

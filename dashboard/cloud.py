@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+import orjson
 import requests
 from keystoneauth1 import exceptions as ksa_exceptions
 from keystoneauth1.access.access import AccessInfoV3
@@ -240,7 +241,7 @@ def _content(answer: requests.Response, service: str) -> Any:
     if not answer.content:
         return {}
     try:
-        return answer.json()
+        return orjson.loads(answer.content)
     except ValueError as error:
         raise ApiUnreachable(f"The {service} API doesn't answer with JSON.") from error
 

@@ -21,6 +21,7 @@ from dashboard import security
 from dashboard.answer import Redirect, Same, View
 from dashboard.cloud import DATA_TYPE, Cloud, Data
 from dashboard.errors import ApiRefused, ForgedRequest, FormTooLarge, SessionEnded, status_of
+from dashboard.gathered import Days
 from dashboard.identity import Identity
 from dashboard.navigation import navigation
 from dashboard.page import Page, Section
@@ -54,7 +55,7 @@ class Site:
         self.options, self.sessions, self.sections = options, sessions, sections
         self.identity = Identity(http, options.auth_url, options.request_seconds)
         self._http, self._templates = http, templates
-        self._unchanged = Unchanged()
+        self._unchanged, self._days = Unchanged(), Days()
 
     @functools.cached_property
     def _pool(self) -> ThreadPoolExecutor:
@@ -104,6 +105,7 @@ class Site:
             data=self._data(req, name) if req.method == "PUT" else None,
             is_fragment=bool(req.get_header("HX-Request")),
             unchanged=self._unchanged,
+            days=self._days,
         )
 
     def _data(self, req: falcon.Request, name: str) -> Data:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import jinja2
 
 from common import clock
-from common.story import amounts
+from common.story import amounts, room
 from common.story.labels import label
 from common.story.text import duration, one_line, parse_time, seconds_between, whole_seconds
 from dashboard.rights import May
@@ -30,6 +31,8 @@ _CHIPS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BUILD", "running", "unwinding", "creating", "saving"), ("busy", "◌")),
     **dict.fromkeys(_BAD, ("bad", "✕")),
 }
+#: how far clocks may differ: what is that near has been
+_SKEW_SECONDS = 10
 _BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
 
 
@@ -45,14 +48,19 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
     )
     made.filters.update(
         age=age,
+        ago=ago,
         amounts=amounts.by_class,
+        nearest_room=room.nearest,
+        would_make_room=room.would_do,
         chip=chip,
         duration=duration,
         label=label,
         mib=mib,
         moment=moment,
+        exact=exact,
         one_line=one_line,
         size=size,
+        tick=tick,
         took=took,
         whole_seconds=whole_seconds,
     )
@@ -96,6 +104,26 @@ def moment(text: Any) -> str:
     return f"{at.astimezone(datetime.UTC):%Y-%m-%d %H:%M:%S} UTC" if at else ""
 
 
+class _Html(str):
+    """Text that templates don't escape."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def exact(text: Any) -> str:
+    """Return a time in full as HTML: a script shows it in the reader's zone.
+
+    >>> exact("2026-11-29T18:00:57Z"), exact(None)
+    ('<time class="exact" datetime="2026-11-29T18:00:57Z">2026-11-29 18:00:57 UTC</time>', '')
+    """
+    shown = moment(text)
+    tag = f'<time class="exact" datetime="{html.escape(str(text))}">{shown}</time>'
+    return _Html(tag) if shown else ""
+
+
 def took(task: Mapping[str, Any]) -> str:
     """Return how long something took that has ended."""
     seconds = seconds_between(task["started_at"], task["finished_at"])
@@ -103,15 +131,40 @@ def took(task: Mapping[str, Any]) -> str:
 
 
 def age(text: Any) -> str:
-    """Return how long ago something was.
+    """Return how long ago something was as HTML: its time in full shows when pointed at.
 
     >>> age(None)
     ''
     """
-    seconds = seconds_between(text, clock.utcnow().isoformat())
-    if seconds is None:
-        return ""
+    return _relative(text, _length(_seconds_since(text)))
+
+
+def ago(text: Any) -> str:
+    """Return when something was, from now, as `age`."""
+    seconds = _seconds_since(text)
+    is_ahead = seconds < -_SKEW_SECONDS
+    said = f"in {_length(-seconds)}" if is_ahead else f"{_length(seconds)} ago"
+    return _relative(text, said)
+
+
+def _relative(text: Any, said: str) -> str:
+    full = moment(text)
+    tag = f'<time datetime="{html.escape(str(text))}" title="{full}">{said}</time>'
+    return _Html(tag) if full else ""
+
+
+def _seconds_since(text: Any) -> float:
+    return seconds_between(text, clock.utcnow().isoformat()) or 0.0
+
+
+def _length(seconds: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(0, int(seconds))} s"
+
+
+def tick(text: str, at: str, *, is_day: bool) -> str:
+    """Return a label of an axis as HTML: a script shows it in the reader's zone."""
+    kind = "day" if is_day else "clock"
+    return _Html(f'<time class="{kind}" datetime="{html.escape(at)}">{text}</time>')

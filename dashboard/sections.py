@@ -28,7 +28,7 @@ from dashboard.pages.access import credentials
 from dashboard.pages.capacity import storages, trend
 from dashboard.pages.flavor import listing as flavors
 from dashboard.pages.flavor import one as flavor
-from dashboard.pages.identity import members, projects, users
+from dashboard.pages.identity import members, projects, roles, teams, users
 from dashboard.pages.ledger import activity
 from dashboard.pages.networks import listing, security_groups
 from dashboard.pages.scaling import groups
@@ -54,6 +54,8 @@ SECTIONS: tuple[Section, ...] = (
     Section("Password", credentials.PASSWORD_PAGES, within="Access"),
     Section("Projects", (*projects.PAGES, *members.PAGES), May.OPERATE),
     Section("Users", users.PAGES, May.OPERATE, within="Projects"),
+    Section("User groups", teams.PAGES, May.OPERATE, within="Projects"),
+    Section("Roles", roles.PAGES, May.OPERATE, within="Projects"),
     Section("Nodes", (*nodes.PAGES, *measurements.OF_NODES), May.OPERATE),
     Section("Storages", storages.PAGES, May.OPERATE, within="Nodes"),
     Section("Trend", trend.PAGES, May.OPERATE, within="Nodes"),

@@ -67,6 +67,11 @@ class ShownOperation:
     decisions: tuple[Decided, ...]
     faults: tuple[Facts, ...]
 
+    @property
+    def has_hosts(self) -> bool:
+        """Whether a step names its host, which is only shown to administrators."""
+        return any(one.host for one in self.bars)
+
 
 def operations_of(explanation: Facts) -> list[ShownOperation]:
     """Return the operations of an explanation, the newest first."""

@@ -25,18 +25,4 @@ FILES: tuple[Vendored, ...] = (
         "0BSD",
         "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
     ),
-    Vendored(
-        "uplot/uPlot.iife.min.js",
-        "uplot",
-        "1.6.32",
-        "MIT",
-        "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
-    ),
-    Vendored(
-        "uplot/uPlot.min.css",
-        "uplot",
-        "1.6.32",
-        "MIT",
-        "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
-    ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from keystoneauth1.access.access import AccessInfoV3
 from dashboard.answer import Redirect
 from dashboard.cloud import Cloud, Data
 from dashboard.errors import ApiRefused
+from dashboard.gathered import Days
 from dashboard.rights import May
 from dashboard.sessions import Session
 from dashboard.unchanged import Unchanged
@@ -47,10 +49,17 @@ class Visit:
     """Whether htmx asks for a part of the page."""
     unchanged: Unchanged = field(default_factory=Unchanged)
     """What is known for all browsers."""
+    days: Days = field(default_factory=Days)
+    """What was gathered today for all browsers."""
 
     def may(self, what: May) -> bool:
         """Return whether the user's roles allow something, as far as is known here."""
-        return what.allows(self.access.role_names or ())
+        return what in self._allowed
+
+    @cached_property
+    def _allowed(self) -> frozenset[May]:
+        roles = self.access.role_names or ()
+        return frozenset(one for one in May if one.allows(roles))
 
     @property
     def operates(self) -> bool:

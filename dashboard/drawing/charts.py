@@ -6,7 +6,7 @@ The plot's box is stretched to its place: what is text is beside it, not in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.story.amounts import amount, last, mean, peak
@@ -42,6 +42,8 @@ class Drawing:
     """Name, and what it is called here."""
     top: str = ""
     """The metric that says how high the axis is, drawn as a limit."""
+    steps: bool = False
+    """Whether a value is the most of its interval, and holds for all of it."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,20 @@ class Band:
 
     x: float
     width: float
+    until: str
+    """When it ends."""
+    said: str
+    """Its values."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A label of the horizontal axis."""
+
+    at: str
     text: str
-    """Its time and values."""
+    """In UTC."""
+    is_day: bool
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class Chart:
     """What the limit is, if there is one."""
     scale: Sequence[str]
     """Labels of the vertical axis from its top to its bottom."""
-    times: Sequence[str]
+    times: Sequence[Tick]
     """Labels of the horizontal axis."""
 
     @property
@@ -149,20 +163,32 @@ def _chart(
     highest = max(peak(found.values) or 0.0 for found, _ in shown)
     whole = last(limit.values) if limit else None
     top = ceiling(max(highest, whole or 0.0), unit)
+    if drawing.steps and unit == "count":
+        # things are whole in the middle of the axis, too
+        top += top % 2
     return Chart(
         drawing.title,
-        [_line(found, title, number, top) for number, (found, title) in enumerate(shown)],
-        list(_bands(shown, times)),
+        [
+            _line(found, title, number, top, steps if drawing.steps else paths)
+            for number, (found, title) in enumerate(shown)
+        ],
+        list(_bands(shown, times, peak if drawing.steps else mean)),
         amount(whole, unit) if whole is not None else "",
         [amount(top, unit), amount(top / 2, unit), amount(0, unit)],
-        tick_labels(times),
+        ticks(times),
     )
 
 
-def _line(found: Series, title: str, number: int, top: float) -> Line:
+def _line(
+    found: Series,
+    title: str,
+    number: int,
+    top: float,
+    draw: Callable[[Values, float], Iterable[str]],
+) -> Line:
     values, unit = found.values, found.unit
     stated = (amount(of(values), unit) for of in (last, mean, peak))
-    return Line(title, number, list(paths(values, top)), *stated)
+    return Line(title, number, list(draw(values, top)), *stated)
 
 
 def paths(values: Values, top: float) -> Iterator[str]:
@@ -178,6 +204,26 @@ def paths(values: Values, top: float) -> Iterator[str]:
             stretch = []
 
 
+def steps(values: Values, top: float) -> Iterator[str]:
+    """Yield an SVG path for each stretch of known values; each holds for its interval.
+
+    >>> list(steps([0, 1], 1))
+    ['M0.0 150.0H300.0V0.0H600.0']
+    """
+    width = WIDTH / max(1, len(values))
+    path, held = "", None
+    for position, value in enumerate([*values, None]):
+        if value is None:
+            if path:
+                yield f"{path}H{position * width:.1f}"
+            path = ""
+        elif value != held or not path:
+            height = f"{HEIGHT - HEIGHT * min(value, top) / top:.1f}"
+            at = f"{position * width:.1f}"
+            path = f"{path}H{at}V{height}" if path else f"M{at} {height}"
+        held = value
+
+
 def groups(count: int) -> list[range]:
     """Return the positions of each band of so many values.
 
@@ -188,17 +234,19 @@ def groups(count: int) -> list[range]:
     return [range(one * count // number, (one + 1) * count // number) for one in range(number)]
 
 
-def _bands(shown: Sequence[tuple[Series, str]], times: Sequence[str]) -> Iterator[Band]:
+def _bands(
+    shown: Sequence[tuple[Series, str]],
+    times: Sequence[str],
+    of: Callable[[Values], float | None],
+) -> Iterator[Band]:
     step = WIDTH / max(1, len(times))
     for group in groups(len(times)):
         said = [
-            f"{title} {amount(mean(found.values[group.start : group.stop]), found.unit)}"
+            f"{title} {amount(of(found.values[group.start : group.stop]), found.unit)}"
             for found, title in shown
         ]
-        moment = f"until {clock_time(times[group.stop - 1])}"
-        yield Band(
-            round(group.start * step, 1), round(len(group) * step, 1), ", ".join([moment, *said])
-        )
+        x, width = round(group.start * step, 1), round(len(group) * step, 1)
+        yield Band(x, width, times[group.stop - 1], ", ".join(said))
 
 
 def table(
@@ -228,7 +276,7 @@ def ceiling(value: float, unit: str) -> float:
     return min(found, 100.0) if unit == "percent" and value <= 100 else found
 
 
-def tick_labels(times: Sequence[str]) -> list[str]:
+def ticks(times: Sequence[str]) -> list[Tick]:
     """Return labels at equal distances: times of a day, days of longer periods."""
     if not times:
         return []
@@ -236,15 +284,11 @@ def tick_labels(times: Sequence[str]) -> list[str]:
     chosen = [times[one * last_one // (_TICKS - 1)] for one in range(_TICKS)]
     first, final = parse_time(times[0]), parse_time(times[-1])
     is_long = bool(first and final and (final - first).total_seconds() > 2 * 86_400)
-    return [_day(one) if is_long else clock_time(one)[-5:] for one in chosen]
+    return [Tick(one, _written(one, is_long), is_long) for one in chosen]
 
 
-def clock_time(text: str) -> str:
-    """Return day and minute of a time in UTC."""
+def _written(text: str, is_day: bool) -> str:
     at = parse_time(text)
-    return f"{at:%Y-%m-%d %H:%M}" if at else ""
-
-
-def _day(text: str) -> str:
-    at = parse_time(text)
-    return f"{at:%d %b}" if at else ""
+    if at is None:
+        return ""
+    return f"{at:%d %b}" if is_day else f"{at:%H:%M}"

@@ -43,6 +43,28 @@ def summed(
     }, [_moment(min(one * step, newest)) for one in order]
 
 
+#: the sum of no answer
+NOTHING: Mapping[str, Any] = {"resolution_seconds": 0, "times": [], "series": []}
+
+
+def merged(answers: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Mapping[str, Any]:
+    """Return the sum of answers as an answer: one more can be added to it later."""
+    known, times = summed(answers, names)
+    return {
+        "resolution_seconds": max(int(one["resolution_seconds"]) for one in answers),
+        "times": times,
+        "series": [
+            {
+                "name": one.name,
+                "unit": one.unit,
+                "description": one.text,
+                "values": list(one.values),
+            }
+            for one in known.values()
+        ],
+    }
+
+
 def _intervals(
     answer: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], step: int
 ) -> Iterable[tuple[int, Sequence[float]]]:

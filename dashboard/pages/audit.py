@@ -55,9 +55,8 @@ def index(visit: Visit) -> Answer:
 
 def run(visit: Visit) -> Answer:
     """Begin an audit; the list follows it."""
-    return visit.change(
-        "/audit", "The audit has begun.", visit.cloud.post, COMPUTE, "/audits", None
-    )
+    said = "The clusters and the record are being compared."
+    return visit.begin("/audit", said, visit.cloud.post, COMPUTE, "/audits", None)
 
 
 def show(visit: Visit) -> Answer:
@@ -77,7 +76,9 @@ def heal(visit: Visit) -> Answer:
     path = f"/audit/findings/{number}/action"
     done = visit.changed(visit.cloud.post, COMPUTE, path, body)
     if done is not None:
-        visit.note(f"{done['heal']['answer']} The next audit says whether it is gone.")
+        healing = done["heal"]
+        said = f"{healing['answer']} The next audit says whether it is gone."
+        visit.note(said, "begun" if healing["operation_id"] else "done")
     return Redirect(f"/audit/{number}")
 
 

@@ -21,6 +21,8 @@ class Card:
     why_not: str = ""
     """Why a server of it can't be made; empty: nothing is known against it."""
     note: str = ""
+    is_final: bool = False
+    """Whether nothing else that the form asks for changes that."""
 
 
 def by_size(flavors: Iterable[Flavor]) -> list[Flavor]:

@@ -71,7 +71,7 @@ def create(visit: Visit) -> Answer:
         return Redirect(page)
     method = {"method": {"name": "web-download", "uri": given["uri"]}}
     said = "The data are being downloaded."
-    return visit.change(page, said, visit.cloud.post, IMAGE, f"/v2{page}/import", method)
+    return visit.begin(page, said, visit.cloud.post, IMAGE, f"/v2{page}/import", method)
 
 
 def edit(visit: Visit) -> Answer:
@@ -169,6 +169,7 @@ def _form(
         "formats": FORMATS,
         "visibilities": visibilities,
         "by_url": "web-download" in methods,
+        "by_file": "glance-direct" in methods,
     }
     return View("image_form.html", values, status_of(refused))
 

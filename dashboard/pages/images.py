@@ -18,31 +18,46 @@ from dashboard.visit import Visit
 VISIBILITIES = ("public", "private", "shared", "community")
 #: import methods of the Image API
 _FILE, _URL = "glance-direct", "web-download"
-_BUSY = frozenset({"saving", "importing"})
+#: status of an image whose data come, or are stored → what is under way
+BUSY: Mapping[str, str] = {
+    "importing": "The data are being imported",
+    "saving": "The clusters store the data",
+}
 REFRESH_SECONDS = 2
+#: images of a page that a name is searched in
+MOST_SEARCHED = 1000
 
 
 def index(visit: Visit) -> Answer:
-    """List a page of images by name."""
+    """List a page of images by name, or those with a part of a name or an ID."""
     asked = visit.query
-    visibility = asked.get("visibility", "")
+    visibility, wanted = asked.get("visibility", ""), asked.get("name", "").strip()
     query = {
-        "limit": visit.limit,
+        # the API finds whole names only
+        "limit": MOST_SEARCHED if wanted else visit.limit,
         "marker": asked.get("marker"),
-        "name": asked.get("name"),
         "visibility": visibility if visibility in VISIBILITIES else None,
         "sort": "name:asc",
     }
     found = visit.cloud.get(IMAGE, "/v2/images", **query)
-    images = found["images"]
-    more = bool(found.get("next")) and bool(images)
+    read = found["images"]
+    images = [one for one in read if _is_called(one, wanted)]
+    more = bool(found.get("next")) and bool(read)
     return view(
         "images.html",
         images=images,
         asked=asked,
         visibilities=VISIBILITIES,
-        following=visit.here("/images", marker=images[-1]["id"]) if more else "",
+        here=visit.here("/images"),
+        busy=any(one["status"] in BUSY for one in images),
+        refresh_seconds=REFRESH_SECONDS,
+        following=visit.here("/images", marker=read[-1]["id"]) if more else "",
     )
+
+
+def _is_called(image: Mapping[str, Any], wanted: str) -> bool:
+    part = wanted.casefold()
+    return part in str(image["name"] or "").casefold() or image["id"] == part
 
 
 def show(visit: Visit) -> Answer:
@@ -62,7 +77,13 @@ def show(visit: Visit) -> Answer:
         by_file=_FILE in methods,
         by_url=_URL in methods,
         changeable=may_change(visit, image),
-        busy=image["status"] in _BUSY,
+        progress=BUSY.get(image["status"], ""),
+        # a download is renewed all the time, so that its age says nothing
+        received=[
+            one["message"]
+            for one in rows(tasks, "tasks")
+            if one["status"] == "processing" and one["message"]
+        ],
         refresh_seconds=REFRESH_SECONDS,
     )
 
@@ -76,16 +97,14 @@ def upload(visit: Visit) -> Answer:
         visit.cloud.upload(IMAGE, f"{path}/stage", visit.data)
         return visit.cloud.post(IMAGE, f"{path}/import", _import(""))
 
-    return visit.change(_page(visit), "The data are being imported.", send)
+    return visit.begin(_page(visit), "The data are being imported.", send)
 
 
 def take(visit: Visit) -> Answer:
     """Request an import: from the URL of the form, else of the uploaded data."""
     said = "The data are being imported."
     body = _import(visit.field("uri"))
-    return visit.change(
-        _page(visit), said, visit.cloud.post, IMAGE, f"{_path(visit)}/import", body
-    )
+    return visit.begin(_page(visit), said, visit.cloud.post, IMAGE, f"{_path(visit)}/import", body)
 
 
 def ask_delete(visit: Visit) -> Answer:

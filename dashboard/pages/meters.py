@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 _NEARLY_ALL = 90
+#: of the whole cloud, as placement counts; and of storages
+CLAIMED = "claimed by servers, of what they may get"
+STORED = "in use, as Proxmox VE fills them"
+#: of one node: title → what is counted
+OF_NODE: Mapping[str, str] = {
+    "VCPUs": "claimed by servers, of its threads",
+    "Memory": "claimed by servers or reserved, of what it has",
+    "Disk": "claimed by servers or reserved, of the storage of root disks",
+}
 _TIB = 1024
 
 
@@ -31,6 +40,8 @@ class Meter:
     when: Warns = Warns.NEARLY_FULL
     note: str = ""
     """What else is to be known of it."""
+    measure: str = ""
+    """What is counted, of what, where others of this title count something else."""
 
     @property
     def warns(self) -> bool:
@@ -78,10 +89,10 @@ def in_unit(amount: int, unit: str) -> tuple[str, str]:
     return str(amount), unit
 
 
-def of_amount(title: str, amount: Mapping[str, Any], unit: str, place: str) -> Meter:
+def of_amount(title: str, amount: Mapping[str, Any], unit: str, place: str, measure: str) -> Meter:
     """Return a sum over the cloud; its note says what is free, and the most at one place.
 
-    `place`: what a place is called. Memory is given in MiB.
+    `place`: what a place is called; `measure`: what is counted. Memory is given in MiB.
     """
     as_shown = _gib if unit == "MiB" else int
     shown = "GiB" if unit == "MiB" else unit
@@ -92,18 +103,26 @@ def of_amount(title: str, amount: Mapping[str, Any], unit: str, place: str) -> M
         at = " ".join(filter(None, in_unit(as_shown(most["free"]), shown)))
         note = f"{note}; at most {at} on one {place} ({most['name']})"
     used, total = as_shown(amount["used"]), as_shown(amount["total"])
-    return Meter(title, used, total, shown, note=note)
+    return Meter(title, used, total, shown, note=note, measure=measure)
 
 
 def of_hosts(numbers: Mapping[str, Any]) -> tuple[Meter, ...]:
-    """Return VCPUs, memory and disk of a hypervisor, or of the sum of several.
+    """Return VCPUs, memory and disk of a hypervisor, by the titles of `OF_NODE`.
 
     VCPUs are overcommitted as each agent's `cpu_allocation_ratio` says, which the API doesn't.
     """
+    memory = _gib(numbers["memory_mb_used"]), _gib(numbers["memory_mb"])
+    disk = numbers["local_gb_used"], numbers["local_gb"]
     return (
-        Meter("VCPUs", numbers["vcpus_used"], numbers["vcpus"], when=Warns.NEVER),
-        Meter("Memory", _gib(numbers["memory_mb_used"]), _gib(numbers["memory_mb"]), "GiB"),
-        Meter("Disk", numbers["local_gb_used"], numbers["local_gb"], "GiB"),
+        Meter(
+            "VCPUs",
+            numbers["vcpus_used"],
+            numbers["vcpus"],
+            when=Warns.NEVER,
+            measure=OF_NODE["VCPUs"],
+        ),
+        Meter("Memory", *memory, "GiB", measure=OF_NODE["Memory"]),
+        Meter("Disk", *disk, "GiB", measure=OF_NODE["Disk"]),
     )
 
 

@@ -83,7 +83,7 @@ def abort(visit: Visit) -> Answer:
     server, number = segment(visit.params["server_id"]), visit.params["number"]
     path = f"/servers/{server}/migrations/{number}"
     said = "The migration is being aborted."
-    return visit.change("/migrations", said, visit.cloud.delete, COMPUTE, path)
+    return visit.begin("/migrations", said, visit.cloud.delete, COMPUTE, path)
 
 
 def show_bulk(visit: Visit) -> Answer:
@@ -130,7 +130,7 @@ def rebalance(visit: Visit) -> Answer:
     begun = visit.changed(visit.cloud.post, COMPUTE, "/bulk-migrations", body)
     if begun is None:
         return Redirect("/migrations/rebalance")
-    visit.note("The servers are being moved.")
+    visit.note("The servers are being moved.", "begun")
     return Redirect(f"/migrations/bulk/{begun['bulk_migration']['id']}")
 
 

@@ -12,7 +12,7 @@ from dashboard.cloud import COMPUTE, NUMBERS, VOLUME, Call, following, rows, seg
 from dashboard.page import Page
 from dashboard.pages.capacity.storages import PATH as STORAGES
 from dashboard.pages.capacity.storages import listed_storages
-from dashboard.pages.meters import of_hosts, of_pool
+from dashboard.pages.meters import OF_NODE, of_hosts, of_pool
 from dashboard.pages.overview import METRICS, TOTAL, capacity, uncounted
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.pages.queues import by_host, health_by_host
@@ -48,6 +48,7 @@ def index(visit: Visit) -> Answer:
     return view(
         "nodes.html",
         nodes=[(one, of_hosts(one), queues.get(one["hypervisor_hostname"])) for one in nodes],
+        measures=OF_NODE,
         health=health,
         name=name,
         missing="" if found else found.message,
@@ -111,7 +112,7 @@ def drain(visit: Visit) -> Answer:
     begun = visit.changed(visit.cloud.post, COMPUTE, "/bulk-migrations", body)
     if begun is None:
         return Redirect(f"/nodes/{segment(host)}/drain")
-    visit.note(f"{host} is disabled, and its servers are being moved.")
+    visit.note(f"{host} is disabled, and its servers are being moved.", "begun")
     return Redirect(f"/migrations/bulk/{begun['bulk_migration']['id']}")
 
 

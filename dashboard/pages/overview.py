@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.answer import Answer, view
-from dashboard.cloud import COMPUTE, Call, Missing, rows
+from dashboard.cloud import COMPUTE, Call, Missing, following, rows
 from dashboard.page import Page
 from dashboard.pages.ledger.operations import ACTIVITY, OLDEST_OPEN, Entry, entries
-from dashboard.pages.meters import Meter, Warns, of_amount
+from dashboard.pages.meters import CLAIMED, STORED, Meter, Warns, of_amount
 from dashboard.pages.queues import PATH as QUEUES
 from dashboard.visit import Visit
 
@@ -19,7 +19,8 @@ _WAITING = 5
 TOTAL = Call(COMPUTE, "/capacity/total", optional=True)
 METRICS = Call(COMPUTE, "/metrics", optional=True)
 _FINDINGS = Call(COMPUTE, "/audit/findings", {"limit": _SHOWN}, optional=True)
-_UNWELL = Call(COMPUTE, QUEUES, {"unwell": "true", "limit": _SHOWN}, optional=True)
+_DOWN = Call(COMPUTE, QUEUES, {"state": "down", "limit": _SHOWN}, optional=True)
+_UNWELL = Call(COMPUTE, QUEUES, {"state": "up", "unwell": "true", "limit": _SHOWN}, optional=True)
 _WAITS = Call(COMPUTE, "/operations", {**OLDEST_OPEN, "limit": _WAITING}, optional=True)
 
 
@@ -44,7 +45,7 @@ def show(visit: Visit) -> Answer:
         Call(COMPUTE, "/servers/detail", {**whose, "status": "BUILD"}),
         Call(COMPUTE, "/servers/detail", {**whose, "status": "ERROR"}),
     ]
-    cloud = [TOTAL, METRICS, _FINDINGS, _UNWELL, _WAITS] if visit.operates else []
+    cloud = [TOTAL, METRICS, _FINDINGS, _DOWN, _UNWELL, _WAITS] if visit.operates else []
     limits, building, failed, *more = visit.cloud.together(*own, *cloud)
     return view(
         "overview.html",
@@ -68,22 +69,26 @@ class Whole:
     down: Sequence[Mapping[str, Any]]
     unwell: Sequence[Mapping[str, Any]]
     """Nodes that are up, with a problem."""
+    more_down: str
+    more_unwell: str
+    """How many of either aren't listed here, in words; empty: all are."""
     waits: Sequence[Entry]
     missing: Sequence[str]
     """What isn't known, in the API's sentences."""
 
 
-def whole(total: Any, metrics: Any, findings: Any, unwell: Any, waits: Any) -> Whole:
+def whole(total: Any, metrics: Any, findings: Any, down: Any, unwell: Any, waits: Any) -> Whole:
     """Return the cloud as the APIs' answers say; any may be `Missing`."""
-    ill = rows(unwell, "hosts")
-    answers = (total, metrics, findings, unwell, waits)
+    answers = (total, metrics, findings, down, unwell, waits)
     return Whole(
         tiles=[*_of_nodes(total), *_of_metrics(metrics)],
         capacity=list(capacity(total)),
         uncounted=uncounted(total),
         findings=rows(findings, "findings"),
-        down=[one for one in ill if one["state"] == "down"],
-        unwell=[one for one in ill if one["state"] != "down"],
+        down=list(rows(down, "hosts")),
+        unwell=list(rows(unwell, "hosts")),
+        more_down=_more(down, _off(total)),
+        more_unwell=_more(unwell),
         waits=entries(waits),
         missing=sorted({one.message for one in answers if isinstance(one, Missing)}),
     )
@@ -92,8 +97,23 @@ def whole(total: Any, metrics: Any, findings: Any, unwell: Any, waits: Any) -> W
 def _of_nodes(total: Any) -> Iterator[Tile]:
     if total:
         found = total["total_capacity"]
-        down = found["hosts"] - found["hosts_up"]
+        down = _off(total)
         yield Tile("Nodes that are off", down, "/nodes", f"of {found['hosts']}", down > 0)
+
+
+def _off(total: Any) -> int:
+    """Return how many nodes are off; 0 where that isn't known."""
+    if not total:
+        return 0
+    found = total["total_capacity"]
+    return int(found["hosts"] - found["hosts_up"])
+
+
+def _more(answer: Any, number: int = 0) -> str:
+    """Return how many of `number` a list leaves out; without a number only that it does."""
+    if not following(answer, "hosts"):
+        return ""
+    return f"{max(1, number - len(answer['hosts']))} more" if number else "more"
 
 
 def _of_metrics(answer: Any) -> Iterator[Tile]:
@@ -135,14 +155,15 @@ def capacity(answer: Any) -> Iterator[Meter]:
     found = answer["total_capacity"]
     yield Meter("Nodes up", found["hosts_up"], found["hosts"], when=Warns.NOT_FULL)
     by_class = {one["resource_class"]: one for one in found["resources"]}
-    yield of_amount("VCPUs", by_class["VCPU"], "", "node")
-    yield of_amount("Memory", by_class["MEMORY_MB"], "MiB", "node")
+    yield of_amount("VCPUs", by_class["VCPU"], "", "node", CLAIMED)
+    yield of_amount("Memory", by_class["MEMORY_MB"], "MiB", "node", CLAIMED)
     yield of_storages(answer)
 
 
 def of_storages(answer: Any) -> Meter:
     """Return what the storages that take disks have together."""
-    return of_amount("Storages", answer["total_capacity"]["storage_gib"], "GiB", "storage")
+    found = answer["total_capacity"]["storage_gib"]
+    return of_amount("Storages", found, "GiB", "storage", STORED)
 
 
 def uncounted(answer: Any) -> int:
@@ -153,4 +174,4 @@ def uncounted(answer: Any) -> int:
     return int(found["hosts"] - found["hosts_taking_servers"])
 
 
-PAGES = (Page("/", show, calls=8),)
+PAGES = (Page("/", show, calls=9),)

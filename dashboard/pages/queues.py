@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common import clock
 from dashboard.cloud import rows
 from dashboard.pages.meters import Meter, Warns
 
@@ -30,6 +32,12 @@ class HostQueues:
     lines: Sequence[Line]
     """That of operations is the first."""
     reported_seconds_ago: float
+
+    @property
+    def reported_at(self) -> str:
+        """When the agent reported them."""
+        at = clock.utcnow() - datetime.timedelta(seconds=self.reported_seconds_ago)
+        return at.isoformat(timespec="seconds")
 
     @property
     def waiting(self) -> int:

@@ -48,6 +48,8 @@ class Kind:
     hits: Callable[[Any], Iterable[Hit]]
     more: str = ""
     """The path of a list of all that match."""
+    read: str = ""
+    """The answer's list, where only so many are read, and searched here."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ class Found:
     """Whether there are more than are shown."""
     missing: str = ""
     """Why nobody knows, in the API's words."""
+    read: int = 0
+    """Of how many only it is known, where there are more; 0: of all."""
 
 
 @dataclass
@@ -85,7 +89,7 @@ def show(visit: Visit) -> Answer:
     seen = _Seen()
     found = [_found(kind, answer, seen) for kind, answer in zip(kinds, answers, strict=True)]
     hits = [hit for one in found for hit in one.hits]
-    if len(hits) == 1 and not any(one.missing for one in found):
+    if len(hits) == 1 and not any(one.missing or one.read for one in found):
         return Redirect(hits[0].path)
     return view("search.html", wanted=wanted, found=found, count=len(hits))
 
@@ -95,7 +99,17 @@ def _found(kind: Kind, answer: Any, seen: _Seen) -> Found:
         # by an ID, every kind but one has nothing
         return Found(kind.title, [], missing="" if answer.status == 404 else answer.message)
     hits = list(seen.new(kind.hits(answer)))
-    return Found(kind.title, hits[:_SHOWN], kind.more, len(hits) > _SHOWN)
+    return Found(
+        kind.title, hits[:_SHOWN], kind.more, len(hits) > _SHOWN, read=_read(kind, answer)
+    )
+
+
+def _read(kind: Kind, answer: Facts) -> int:
+    """Return how many were read where the answer has a link to more of them."""
+    if not kind.read:
+        return 0
+    linked = (one["rel"] == "next" for one in answer.get(f"{kind.read}_links", ()))
+    return len(answer[kind.read]) if answer.get("next") or any(linked) else 0
 
 
 def _kinds(visit: Visit, wanted: str) -> Iterator[Kind]:
@@ -140,32 +154,41 @@ def _by_address(visit: Visit, wanted: str) -> Iterator[Kind]:
     else:
         searched = "ip_address" if addresses.is_whole(wanted) else "ip_address_substr"
         asked = {"fixed_ips": f"{searched}={wanted}"}
-        query = {**addresses.filters(wanted), "limit": _SHOWN + 1, **_scope(visit)}
-        yield _servers(query, wanted)
+        yield _servers(visit, wanted)
     call = Call(NETWORK, "/v2.0/ports", {**asked, "limit": _READ}, optional=True)
-    yield Kind("Ports", call, lambda found: map(_port, rows(found, "ports")))
+    yield Kind("Ports", call, lambda found: map(_port, rows(found, "ports")), read="ports")
 
 
 def _by_name(visit: Visit, wanted: str) -> Iterator[Kind]:
     scope = _scope(visit)
-    yield _servers({"name": re.escape(wanted), "limit": _SHOWN + 1, **scope}, wanted)
+    yield _servers(visit, wanted)
     query = {"name~": wanted, "limit": _SHOWN + 1, **scope}
     volumes = Call(VOLUME, "/volumes", query, optional=True)
     more = f"/volumes?{urlencode({'name': wanted})}"
     yield Kind("Volumes", volumes, lambda found: map(_volume, rows(found, "volumes")), more)
     images = Call(IMAGE, "/v2/images", {"limit": _READ, "sort": "name:asc"}, optional=True)
-    yield Kind("Images", images, lambda found: map(_image, _named(found, "images", wanted)))
+    yield Kind(
+        "Images",
+        images,
+        lambda found: map(_image, _named(found, "images", wanted)),
+        read="images",
+    )
     fields = {"fields": ["id", "name"], "limit": _READ}
     networks = Call(NETWORK, "/v2.0/networks", fields, optional=True)
     yield Kind(
-        "Networks", networks, lambda found: map(_network, _named(found, "networks", wanted))
+        "Networks",
+        networks,
+        lambda found: map(_network, _named(found, "networks", wanted)),
+        read="networks",
     )
 
 
-def _servers(query: Mapping[str, Any], wanted: str) -> Kind:
+def _servers(visit: Visit, wanted: str) -> Kind:
+    """Return those with such a name, or beginning of an ID, an address or a tag."""
+    scope = _scope(visit)
+    query = {"micronova:search": wanted, "limit": _SHOWN + 1, **scope}
     call = Call(COMPUTE, "/servers", query, optional=True)
-    everybody = _EVERYBODYS if _EVERYBODYS.items() <= query.items() else {}
-    more = f"/servers?{urlencode({'q': wanted, **everybody})}"
+    more = f"/servers?{urlencode({'q': wanted, **scope})}"
     return Kind("Servers", call, lambda found: map(_server, rows(found, "servers")), more)
 
 

@@ -8,19 +8,17 @@ differs from what is shown is sent.
 from __future__ import annotations
 
 import hashlib
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common import clock, ids
-from dashboard import addresses
 from dashboard.answer import Answer, Redirect, Same, view
 from dashboard.cloud import COMPUTE, IDENTITY, IMAGE, Call, following, segment
 from dashboard.page import Page
-from dashboard.pages.server import actions
-from dashboard.pages.server.actions import ACTIONS, Action
+from dashboard.pages.server import actions, console, loss
+from dashboard.pages.server.actions import ACTIONS, DELETE, Action
+from dashboard.pages.server.loss import Loss
 from dashboard.rights import May
 from dashboard.visit import Visit
 
@@ -40,16 +38,27 @@ MOST_AT_ONCE = 100
 _EVERY = "all_tenants"
 _DETAIL = "/servers/detail"
 _MOST_SAID = 5
+#: characters of a search
+_LONGEST = 255
+
+#: what a row offers, with its console and its end
+_OF_ROWS = (ACTIONS["start"], ACTIONS["stop"], ACTIONS["reboot"])
+
+
+def _of_each(action: Action, says: str) -> Action:
+    """Return an action on several servers, which asks as that on one of them does."""
+    return replace(action, asks="Each" + action.asks.removeprefix("It"), says=says)
+
 
 #: what is done to several servers: those with a sentence ask first
 BULK: Mapping[str, Action] = {
-    "start": ACTIONS["start"],
-    "stop": Action("stop", "Stop", "os-stop", asks="What runs in these servers ends."),
-    "reboot": Action(
-        "reboot", "Reboot", "reboot", value={"type": "SOFT"}, asks="These servers are restarted."
-    ),
-    "delete": Action(
-        "delete", "Delete", "", asks="These servers and their disks are deleted for good."
+    "start": replace(ACTIONS["start"], says="being started"),
+    "stop": _of_each(ACTIONS["stop"], "being stopped"),
+    "reboot": _of_each(ACTIONS["reboot"], "being rebooted"),
+    "delete": replace(
+        DELETE,
+        asks="These servers and their disks are deleted, and can't be restored.",
+        says="being deleted",
     ),
 }
 
@@ -61,6 +70,8 @@ class Found:
     """A page of servers."""
 
     servers: Sequence[Server]
+    totals: Mapping[str, Any]
+    """Of all pages, as the API has them."""
     marker: str = ""
     """Where the next page begins; empty: there is none."""
 
@@ -95,7 +106,8 @@ def bulk(visit: Visit) -> Answer:
     ]
     done = len(chosen) - len(refused)
     if done:
-        visit.note(f"{action.title}: accepted for {done} server{'s' if done > 1 else ''}.")
+        said = f"{done} servers are" if done > 1 else "1 server is"
+        visit.note(f"{said} {action.says}.", "begun")
     for one, why in refused[:_MOST_SAID]:
         visit.note(f"{one}: {why}", "failed")
     if len(refused) > _MOST_SAID:
@@ -116,17 +128,19 @@ def _chosen(visit: Visit) -> list[str]:
     return list(dict.fromkeys(given))[:MOST_AT_ONCE]
 
 
-def _named(visit: Visit, chosen: Sequence[str]) -> list[tuple[str, str]]:
-    """Return ID and name of each that is still there."""
-    answers = visit.cloud.together(
-        *(Call(COMPUTE, f"{PATH}/{segment(one)}", optional=True) for one in chosen)
+def _named(visit: Visit, chosen: Sequence[str]) -> list[Loss]:
+    """Return what would be lost with each that is still there."""
+    *answers, volumes = visit.cloud.together(
+        *(Call(COMPUTE, f"{PATH}/{segment(one)}", optional=True) for one in chosen), loss.VOLUMES
     )
-    found = [answer["server"] for answer in answers if answer]
-    return [(one["id"], one["name"] or one["id"]) for one in found]
+    names = loss.names_of(volumes)
+    return [loss.loss(answer["server"], names) for answer in answers if answer]
 
 
 def _everybody(visit: Visit) -> dict[str, Any]:
-    return {_EVERY: 1} if visit.operates and visit.query.get(_EVERY) else {}
+    """Return the filter for the servers of all projects; a whole ID is looked for in all."""
+    asked = visit.query.get(_EVERY) or ids.is_uuid(_wanted(visit))
+    return {_EVERY: 1} if visit.operates and asked else {}
 
 
 def _changed(visit: Visit, since: str) -> bool:
@@ -142,11 +156,8 @@ def _changed(visit: Visit, since: str) -> bool:
 
 
 def _find(visit: Visit) -> Found:
-    """Return what is searched for: by name, address, tag or ID."""
-    asked, wanted = visit.query, visit.query.get("q", visit.query.get("name", "")).strip()
-    if ids.is_uuid(wanted):
-        one = visit.cloud.send(Call(COMPUTE, f"{PATH}/{segment(wanted)}", optional=True))
-        return Found([one["server"]] if one else [])
+    """Return what is searched for by name, address, tag or ID, with the totals: one request."""
+    asked = visit.query
     sort, status = asked.get("sort", ""), asked.get("status", "")
     query: dict[str, Any] = {
         "limit": visit.limit,
@@ -154,51 +165,38 @@ def _find(visit: Visit) -> Found:
         "status": status if status in STATUSES else None,
         "sort_key": sort if sort in SORTS else "created_at",
         "sort_dir": "asc" if asked.get("dir") == "asc" else "desc",
+        "micronova:search": _wanted(visit)[:_LONGEST] or None,
+        "micronova:totals": True,
         **_everybody(visit),
     }
-    answers = visit.cloud.together(
-        *(Call(COMPUTE, _DETAIL, {**query, **one}) for one in _searches(wanted))
-        if not query["marker"] or not wanted
-        else (Call(COMPUTE, _DETAIL, {**query, "name": re.escape(wanted)}),)
-    )
-    servers = {one["id"]: one for answer in answers for one in answer["servers"]}
-    return Found(list(servers.values()), following(answers[0], "servers"))
+    answer = visit.cloud.get(COMPUTE, _DETAIL, **query)
+    marker = following(answer, "servers")
+    return Found(answer["servers"], answer["micronova:totals"], marker)
 
 
-def _searches(wanted: str) -> Iterator[dict[str, str]]:
-    """Yield the filters whose results are shown together; the first one is paged.
-
-    >>> list(_searches("web.1"))
-    [{'name': 'web\\\\.1'}, {'tags': 'web.1'}]
-    """
-    if not wanted:
-        yield {}
-        return
-    yield {"name": re.escape(wanted)}
-    if addresses.is_part(wanted):
-        yield addresses.filters(wanted)
-    if len(wanted) <= 60 and not set(wanted) & set(",/"):
-        yield {"tags": wanted}
+def _wanted(visit: Visit) -> str:
+    return visit.query.get("q", visit.query.get("name", "")).strip()
 
 
 def _shown(visit: Visit, found: Found) -> dict[str, Any]:
     servers = found.servers
     everybody = bool(_everybody(visit))
-    seen, since = _digest(servers), clock.iso(clock.after(-SKEW_SECONDS)) or ""
+    seen, since = _digest(found), clock.iso(clock.after(-SKEW_SECONDS)) or ""
     images, projects = _names(visit, servers, everybody)
     return {
         "servers": servers,
         "images": images,
         "projects": projects,
         "everybody": everybody,
-        "totals": _totals(servers),
+        "totals": found.totals,
         "bulk": BULK.values(),
-        "row_actions": {one["id"]: list(_row_actions(visit, one)) for one in servers},
+        "row_actions": {one["id"]: actions.buttons(visit, one, of=_OF_ROWS) for one in servers},
+        "with_console": console.STATES,
         "following": _next_page(visit, found.marker),
         "sorts": SORTS,
         "statuses": STATUSES,
         "asked": visit.query,
-        "wanted": visit.query.get("q", visit.query.get("name", "")),
+        "wanted": _wanted(visit),
         "regions": len(visit.cloud.regions()),
         "seen": seen,
         "poll": visit.here(f"{PATH}/rows", seen=seen, since=since),
@@ -210,8 +208,8 @@ def _next_page(visit: Visit, marker: str) -> str:
     return visit.here(PATH, marker=marker, seen=None, since=None) if marker else ""
 
 
-def _digest(servers: Iterable[Server]) -> str:
-    """Return what differs if any row would."""
+def _digest(found: Found) -> str:
+    """Return what differs if any row would, or the totals."""
     shown = (
         (
             one["id"],
@@ -224,16 +222,9 @@ def _digest(servers: Iterable[Server]) -> str:
             one.get("OS-EXT-SRV-ATTR:host"),
             one["addresses"],
         )
-        for one in servers
+        for one in found.servers
     )
-    return hashlib.blake2b(repr(list(shown)).encode(), digest_size=8).hexdigest()
-
-
-def _row_actions(visit: Visit, server: Server) -> Iterator[Action]:
-    """Yield what a row offers without asking first."""
-    if visit.may(May.CHANGE):
-        allowed = {one.name for one in actions.buttons(visit, server)}
-        yield from (ACTIONS[name] for name in ("start", "reboot") if name in allowed)
+    return hashlib.blake2b(repr([found.totals, *shown]).encode(), digest_size=8).hexdigest()
 
 
 def _names(
@@ -252,19 +243,8 @@ def _names(
     return {one["id"]: one["name"] for one in pictured}, {one["id"]: one["name"] for one in named}
 
 
-def _totals(servers: Sequence[Server]) -> dict[str, Any]:
-    states = Counter(str(one["status"]) for one in servers)
-    return {
-        "count": len(servers),
-        "states": states.most_common(),
-        "vcpus": sum(int(one["flavor"].get("vcpus", 0)) for one in servers),
-        "memory_gib": round(sum(int(one["flavor"].get("ram", 0)) for one in servers) / 1024, 1),
-        "disk_gib": sum(int(one["flavor"].get("disk", 0)) for one in servers),
-    }
-
-
 PAGES = (
-    Page(PATH, index, calls=5),
-    Page(f"{PATH}/rows", refresh, calls=6),
-    Page(f"{PATH}/bulk", bulk, May.CHANGE, "POST", calls=MOST_AT_ONCE),
+    Page(PATH, index, calls=3),
+    Page(f"{PATH}/rows", refresh, calls=4),
+    Page(f"{PATH}/bulk", bulk, May.CHANGE, "POST", calls=MOST_AT_ONCE + 1),
 )

@@ -14,6 +14,7 @@ from common import clock
 from common.story.text import parse_time
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, IDENTITY, Call, Cloud, following, segment
+from dashboard.drawing import charts
 from dashboard.drawing.series import PERIODS, Amounts, Ran, Series, Window, series
 from dashboard.page import Page
 from dashboard.visit import Visit
@@ -37,6 +38,10 @@ class Measure:
     """What an hour of it is called."""
     unit: str = ""
     divisor: int = 1
+    drawn_in: str = "count"
+    """The unit of the chart."""
+    one_is: int = 1
+    """How many of them an amount of one is."""
 
     def text(self, amount: float) -> str:
         """Return an amount in its unit, with two decimals at the most."""
@@ -52,7 +57,7 @@ class Measure:
 MEASURES = (
     Measure("Servers", "server hours"),
     Measure("VCPUs", "VCPU hours"),
-    Measure("Memory", "GiB hours", "GiB", 1024),
+    Measure("Memory", "GiB hours", "GiB", 1024, "bytes", 1 << 20),
 )
 #: sums of a project, in the same order
 _VCPUS = 1
@@ -107,8 +112,8 @@ class Chart:
     average: str
     most: str
     hours: str
-    points: str
-    """Of each step the most at once, with commas between."""
+    drawn: charts.Chart
+    """Of each step the most at once."""
 
 
 def show(visit: Visit) -> Answer:
@@ -132,6 +137,7 @@ def show(visit: Visit) -> Answer:
         periods=PERIODS,
         window=window,
         charts=list(_charts(found, over_time)),
+        box=(charts.WIDTH, charts.HEIGHT),
         stretches=list(_stretches(over_time)),
         measures=MEASURES,
         biggest=biggest,
@@ -203,8 +209,19 @@ def _charts(found: Found, over_time: Series) -> Iterator[Chart]:
             average=measure.rough(spent / hours),
             most=measure.text(peak[position]),
             hours=measure.rough(spent),
-            points=",".join(measure.text(one[position]) for one in over_time.most),
+            drawn=_drawn(measure, [one[position] for one in over_time.most], over_time.window),
         )
+
+
+def _drawn(measure: Measure, most: Sequence[int], window: Window) -> charts.Chart:
+    """Return the chart of the most at once of each step."""
+    ends = [min(begin + window.step_seconds, window.end) for begin in window.steps]
+    values = [float(one * measure.one_is) for one in most]
+    name = measure.title
+    drawing = charts.Drawing(name, ((name, "in use at most"),), steps=True)
+    known = {name: charts.Series(name, measure.drawn_in, name, values)}
+    [found] = charts.charts([drawing], known, [_moment(one) or "" for one in ends])
+    return found
 
 
 def _stretches(over_time: Series) -> Iterator[tuple[str | None, str | None, list[str]]]:

@@ -21,6 +21,7 @@ def index(visit: Visit) -> Answer:
     return view(
         "waiting.html",
         waiting=found["waiting"],
+        moves=found.get("moves", ()),
         kinds=[one for one in kinds if one["more_hosts"]],
         following=visit.next_page("/servers/waiting", following(found, "waiting")),
         refresh_seconds=REFRESH_SECONDS,

@@ -10,6 +10,11 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && asks.startsWith("every")) event.preventDefault();
 });
 
+// A flavor that does not fit can't be chosen. Its card is drawn again when the form changes, which
+// takes this script: without it only what fits in no case is closed. The chosen one says why.
+const close = () => document.querySelectorAll("#flavors .pick.dim input:not(:checked)").forEach((one) => (one.disabled = true));
+close();
+
 // What is drawn again has the same rows, and the same flavor, chosen.
 const chosen = new Set();
 let flavor = null;
@@ -21,6 +26,7 @@ document.addEventListener("htmx:beforeSwap", () => {
 document.addEventListener("htmx:afterSettle", () => {
   const picked = flavor && document.getElementById(flavor);
   if (picked) picked.checked = true;
+  close();
   document.querySelectorAll("#list [name='server']").forEach((one) => {
     if (chosen.has(one.value)) one.checked = true;
   });
@@ -73,4 +79,40 @@ document.addEventListener("change", async (event) => {
   const { into } = event.target.dataset ?? {};
   const file = into && event.target.files[0];
   if (file) document.getElementById(into).value = await file.text();
+});
+
+// Pages have UTC: people read times in the zone of their browser.
+const inFull = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "long" });
+const short = (options) => new Intl.DateTimeFormat(document.documentElement.lang, options);
+// Labels of axes, by their class.
+const ticks = Object.entries({
+  clock: short({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
+  day: short({ day: "2-digit", month: "short" }),
+});
+const localise = () => {
+  document.querySelectorAll("time[datetime]").forEach((one) => {
+    const at = new Date(/(Z|[+-]\d\d:?\d\d)$/.test(one.dateTime) ? one.dateTime : `${one.dateTime}Z`);
+    if (isNaN(at)) return;
+    const [, tick] = ticks.find(([kind]) => one.classList.contains(kind)) ?? [];
+    if (tick) one.textContent = tick.format(at);
+    else if (one.classList.contains("exact")) one.textContent = inFull.format(at);
+    else one.title = inFull.format(at);
+  });
+  document.querySelectorAll("title[data-time]").forEach((one) => {
+    const { time, said } = one.dataset;
+    one.textContent = `until ${inFull.format(new Date(time))}, ${said}`;
+  });
+};
+localise();
+document.addEventListener("htmx:afterSettle", localise);
+
+// A last day ends when it does where the reader is.
+document.querySelectorAll("[data-ends]").forEach((day) => {
+  const field = document.getElementById(day.dataset.ends);
+  const set = () => {
+    const end = new Date(`${day.value}T23:59:59`);
+    field.value = isNaN(end) ? "" : end.toISOString();
+  };
+  day.addEventListener("input", set);
+  set();
 });

@@ -123,6 +123,8 @@ class Window:
 
     def throttle(self, bytes_per_second: int) -> None:
         """Have uploads take time; -1: none."""
+        # only requests that it watches are held back
+        self.driver.execute_cdp_cmd("Network.enable", {})
         self.driver.execute_cdp_cmd(
             "Network.emulateNetworkConditions",
             {

@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LogIn", "cleared", "people", "three_nodes"]
 
+#: of a page: light, dark, and as wide as a phone
+LOOKS = [
+    "light",
+    pytest.param("dark", marks=pytest.mark.long),
+    pytest.param("phone", marks=pytest.mark.long),
+]
+
 _CHROMIUM: Shared[Chrome] = Shared("driver")
 
 
@@ -50,3 +57,15 @@ def window(driver: Chrome, three_nodes: EmbeddedCloud) -> Iterator[Window]:
     made.begin()
     yield made
     assert made.complaints() == []
+
+
+@pytest.fixture(params=LOOKS)
+def day(window: Window, people: LogIn, request: pytest.FixtureRequest) -> Window:
+    """A member's window: with light or dark colours, or as wide as a phone."""
+    from tests.browser.chromium import PHONE
+
+    window.take(people("member"))
+    window.scheme("dark" if request.param == "dark" else "light")
+    if request.param == "phone":
+        window.resize(PHONE)
+    return window

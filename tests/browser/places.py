@@ -113,6 +113,8 @@ _NAMES: Mapping[str, str] = {
     "{node_id:uuid}": "{node}",
     "{project_id}": "{project}",
     "{user_id}": "{user}",
+    "{group_id}": "{team}",
+    "{role_id}": "{role}",
     "{flavor_id}": "{special}",
     "{aggregate_id:int}": "{aggregate}",
     "{host}": "pve1",
@@ -170,6 +172,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         compute.create_server(name="db-1", **{**wanted, "flavor_id": vast.id}),
     ]
     cluster = _scaling_group(connection)
+    team = _team(admin, user, str(connection.current_project_id))
     volume = connection.block_storage.create_volume(name="data", size=1)
     empty = connection.image.create_image(
         name="own", disk_format="qcow2", container_format="bare", hw_disk_bus="scsi"
@@ -201,7 +204,9 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "volume": volume.id,
             "snapshot": snapshot.id,
             "backup": backup.id,
-            "port": next(iter(connection.network.ports(device_id=servers[0].id))).id,
+            "port": next(
+                iter(connection.network.ports(device_id=servers[0].id, network_id=network.id))
+            ).id,
             "image": wanted["image_id"],
             "empty": empty.id,
             "group": group.id,
@@ -213,6 +218,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
             "credential": credential.id,
             "project": str(connection.current_project_id),
             "user": user,
+            "team": team.id,
             "aggregate": fast.id,
             "special": special.id,
             "role": admin.identity.find_role("member").id,
@@ -220,6 +226,7 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     finally:
         admin.compute.delete_flavor(vast)
         admin.compute.delete_flavor(special)
+        admin.identity.delete_group(team)
         compute.delete_keypair(keypair)
         connection.identity.delete_application_credential(user, credential)
         compute.delete_server_group(apart)
@@ -241,6 +248,15 @@ def _special_flavor(admin: Any, project_id: str) -> Any:
     admin.compute.create_flavor_extra_specs(flavor, specs)
     admin.compute.flavor_add_tenant_access(flavor, project_id)
     return flavor
+
+
+def _team(admin: Any, user: str, project: str) -> Any:
+    """Make a group with a user, who may look at a project by it."""
+    team = admin.identity.create_group(name="shop", description="Of the web shop")
+    admin.identity.add_user_to_group(user, team)
+    role = admin.identity.find_role("reader")
+    admin.identity.assign_project_role_to_group(project, team, role)
+    return team
 
 
 def _scaling_group(connection: Any) -> Any:

@@ -14,7 +14,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from tests.browser.chromium import PHONE, Window
-from tests.browser.test_daily import LOOKS, looks_right, press
+from tests.browser.conftest import LOOKS
+from tests.browser.test_daily import looks_right, press
 from tests.browser.test_pages import PICTURES
 from tests.browser.test_stories import a_server
 from tests.functional.cloud import EmbeddedCloud
@@ -47,7 +48,10 @@ def member(cleared: None, real_time: None, window: Window, people: LogIn) -> Ite
 @contextlib.contextmanager
 def console(window: Window, name: str) -> Iterator[None]:
     """Open one, and go on in its frame."""
+    source = "return document.querySelector('iframe.console')?.src ?? ''"
+    before = window.run(source)
     press(window, name)
+    window.until(lambda: window.run(source) not in ("", before))
     window.driver.switch_to.frame(window.find("iframe.console"))
     try:
         yield
@@ -58,7 +62,9 @@ def console(window: Window, name: str) -> Iterator[None]:
 # --- the screen
 
 
-def test_the_screen_is_shown_and_gets_keys(member: Window) -> None:
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_screen_is_shown_and_gets_keys(look: str, member: Window) -> None:
+    dress(member, look)
     with console(member, "Open the screen"):
         member.until(lambda: seen(member) >= BARS)
         before = edge(member)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -12,27 +14,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
 from tests.browser.accessibility import violations
-from tests.browser.chromium import PHONE, Window, as_json
+from tests.browser.chromium import Window, as_json
 from tests.browser.test_pages import PICTURES
 from tests.browser.test_stories import FOLLOWED, MARK, a_server, previewed
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.conftest import LogIn
-
-LOOKS = [
-    "light",
-    pytest.param("dark", marks=pytest.mark.long),
-    pytest.param("phone", marks=pytest.mark.long),
-]
-
-
-@pytest.fixture(params=LOOKS)
-def day(window: Window, people: LogIn, request: pytest.FixtureRequest) -> Window:
-    """A member's window: with light or dark colours, or as wide as a phone."""
-    window.take(people("member"))
-    window.scheme("dark" if request.param == "dark" else "light")
-    if request.param == "phone":
-        window.resize(PHONE)
-    return window
 
 
 @pytest.fixture
@@ -131,6 +117,48 @@ def test_user_data_of_a_template(
     day.picture(PICTURES / f"create-fit-{look}.png")
 
 
+def test_user_data_of_a_file(cleared: None, day: Window, tmp_path: Path) -> None:
+    day.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
+    file, text = tmp_path / "mine.yaml", "#cloud-config\n# of a file: ü\n"
+    file.write_text(text)
+    day.open("/servers/create")
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    press(day, "User data")
+    with previewed(day):
+        day.find("#user_data_file").send_keys(str(file))
+    day.until(lambda: day.find("#user_data").get_attribute("value") == text)
+    with previewed(day):
+        day.find("#name").send_keys("of-a-file")
+    assert day.run("return document.querySelector('#side').textContent.includes('--user-data')")
+    press(day, "Create")
+    day.until_text("of-a-file is being created")
+    [server] = day.cloud.connection().compute.servers()
+    sent = day.cloud.connection("micronova-admin").compute.get_server(server.id).user_data
+    assert base64.b64decode(sent).decode() == text.strip()
+
+
+def test_a_flavor_that_does_not_fit_can_not_be_chosen(day: Window) -> None:
+    day.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
+    day.open("/servers/create")
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    with previewed(day):
+        day.find("#flavors [data-text='m1.nano']").click()
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("debian-12")
+    # the chosen one says why, and another one of the size is closed
+    assert day.find("#flavors [data-text='m1.nano']").is_selected()
+    day.until_text("It doesn't fit: the image needs")
+    day.find("#flavors [data-text='m1.small']").click()
+    day.until(lambda: not day.find("#flavors [data-text='m1.nano']").is_enabled())
+    day.until(lambda: day.find("#flavors [data-text='m1.small']").is_selected())
+    looks_right(day)
+    with previewed(day):
+        Select(day.find("#image")).select_by_visible_text("cirros")
+    day.until(lambda: day.find("#flavors [data-text='m1.nano']").is_enabled())
+
+
 def test_resize(cleared: None, day: Window) -> None:
     server = a_server(day.cloud, "growing")
     day.open(f"/servers/{server.id}")
@@ -145,6 +173,9 @@ def test_resize(cleared: None, day: Window) -> None:
     day.until_text("Under way: The server is being resized.")
     day.run(MARK)
     day.until_text("VERIFY_RESIZE")
+    press(day, "Confirm resize")
+    day.until_text("Confirm resize growing?", "The way back to its old size")
+    looks_right(day)
     press(day, "Confirm resize")
     day.until_text("ACTIVE", "m1.tiny")
     looks_right(day)
@@ -203,5 +234,10 @@ def test_log(cleared: None, day: Window) -> None:
     looks_right(day)
     press(day, "All")
     day.until_text("Linux version")
+    press(day, "Only cloud-init")
+    day.until_text("Cloud-init v. 22.4.2 finished", "root@speaking")
+    assert "Linux version" not in day.text
+    assert "login:" not in day.text
+    looks_right(day)
     press(day, "History")
     day.until_text("is done", "create VM")

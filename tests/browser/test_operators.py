@@ -81,8 +81,8 @@ def test_activity_is_filtered_and_leads_to_the_explanation(
     window.find("input[name='user']").send_keys("demo")
     Select(window.find("select[name='state']")).select_by_value("done")
     window.find("main form button").click()
+    window.until(lambda: "user=demo" in window.driver.current_url)
     window.until_text("stop watched")
-    assert "user=demo" in window.driver.current_url
     window.find("td a.request").click()
     window.until(lambda: window.path == "/explain")
     window.until_text("stop", "done")

@@ -117,9 +117,19 @@ def test_make_a_network(screen: Window) -> None:
     fill(screen, "/networks", cidr="192.168.7.0/24")
     screen.until_text("The network mine is made.", "0 of 254")
     path = screen.path
-    fill(screen, f"{path}/subnets", cidr="2001:db8:7::/64", gateway="first address")
-    screen.until_text("The subnet is made.", "2001:db8:7::1")
+    follow(screen, "Add subnet")
     check(screen)
+    fill(screen, f"{path}/subnets", cidr="2001:db8:7::/64", gateway="first")
+    screen.until_text("The subnet 2001:db8:7::/64 is made.", "2001:db8:7::1")
+    check(screen)
+    screen.find("a[aria-label='Change 192.168.7.0/24']").click()
+    screen.until_text("Subnet 192.168.7.0/24")
+    pools = "192.168.7.10 to 192.168.7.19\n192.168.7.40 to 192.168.7.49"
+    form = screen.path.removeprefix("/dashboard")
+    fill(screen, form, servers="192.0.2.53", pools=pools, routes="10.0.0.0/8 via 192.168.7.1")
+    screen.until_text("is changed.", "0 of 20", "192.0.2.53", "10.0.0.0/8 via 192.168.7.1")
+    check(screen)
+    make_a_port(screen, path)
     follow(screen, "Networks")
     screen.until(lambda: screen.has("svg.topology"))
     screen.until_text("this project's", "192.168.7.0/24")
@@ -130,6 +140,25 @@ def test_make_a_network(screen: Window) -> None:
     screen.until_text("Delete mine?")
     screen.find("main form button.danger").click()
     screen.until_text("The network is deleted.")
+
+
+def make_a_port(screen: Window, path: str) -> None:
+    """Make a port, change it, and delete it."""
+    follow(screen, "Create port")
+    check(screen)
+    screen.expected.add("status of 400")
+    fill(screen, f"{path}/ports/create", name="vip", address="192.0.2.1")
+    screen.until_text("192.0.2.1")
+    fill(screen, f"{path}/ports/create", address="192.168.7.45")
+    screen.until_text("The port vip is made.", "192.168.7.45", "none: the port is free")
+    check(screen)
+    page = screen.path.removeprefix("/dashboard")
+    fill(screen, page, name="front", pairs="192.168.7.48\n192.168.7.49")
+    screen.until_text("The port is changed.", "Port front", "192.168.7.49")
+    screen.find(f"a[href$='{page}/delete']").click()
+    screen.until_text("Its address 192.168.7.45 may be given to others.")
+    screen.find("main form button.danger").click()
+    screen.until_text("The port is deleted.")
 
 
 def test_a_private_key_is_downloaded(screen: Window, tmp_path: Path) -> None:

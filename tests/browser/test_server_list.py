@@ -59,11 +59,36 @@ def test_others_changes_are_seen_and_choices_stay(
     assert "q=fir" in window.driver.current_url
 
 
-def test_several_are_stopped_and_deleted(cleared: None, window: Window, people: LogIn) -> None:
+def test_half_an_id_an_address_and_a_tag_find_as_one_types(cleared: None, day: Window) -> None:
+    window = day
+    # The page is left while it asks.
+    window.expected |= {"htmx:afterRequest", "htmx:sendAbort"}
+    sought = a_server(window.cloud, "sought")
+    a_server(window.cloud, "other")
+    compute = window.cloud.connection().compute
+    compute.put(f"/servers/{sought.id}/tags/backend", microversion="2.26")
+    addresses = compute.get_server(sought).addresses
+    [address] = [one["addr"] for given in addresses.values() for one in given]
+    window.open("/servers")
+    window.until(lambda: window.run(_ROWS) == 2)
+    box = "[name='q']"
+    for half, count in ((sought.id[:8], 1), (address[:-2], 2), ("back", 1), ("nothing", 0)):
+        window.find(box).clear()
+        window.find(box).send_keys(half)
+        window.until(lambda count=count: window.run(_ROWS) == count)
+        assert ("sought" in window.find("#list").text) == bool(count), half
+    window.find(box).clear()
+    window.find(box).send_keys("sought")
+    window.until(lambda: window.run(_ROWS) == 1)
+    window.find("[aria-label='Console of sought']").click()
+    window.until(lambda: window.path == f"/servers/{sought.id}/console")
+
+
+def test_several_are_stopped_and_deleted(cleared: None, day: Window) -> None:
+    window = day
     for name in ("one", "two", "stays"):
         a_server(window.cloud, name)
     compute = window.cloud.connection().compute
-    window.take(people("member"))
     window.open("/servers")
     for name in ("one", "two"):
         window.find(f"[aria-label='Choose {name}']").click()
@@ -71,7 +96,7 @@ def test_several_are_stopped_and_deleted(cleared: None, window: Window, people: 
     window.until_text("Stop 2 servers?", "one", "two")
     assert "stays" not in window.find("main").text
     window.find("main button.danger").click()
-    window.until_text("Stop: accepted for 2 servers.")
+    window.until_text("Under way: 2 servers are being stopped.")
     window.until(lambda: window.find("#list").text.count("SHUTOFF") == 3)
     window.find("[aria-label='Start one']").click()
     window.until_text("The server is starting.")
@@ -84,3 +109,19 @@ def test_several_are_stopped_and_deleted(cleared: None, window: Window, people: 
     window.find("main button.danger").click()
     window.until(lambda: window.run(_ROWS) == 1)
     assert [one.name for one in compute.servers()] == ["stays"]
+
+
+def test_times_are_those_of_the_browsers_zone(
+    cleared: None, window: Window, people: LogIn
+) -> None:
+    server = a_server(window.cloud, "timed")
+    zone = "Emulation.setTimezoneOverride"
+    window.driver.execute_cdp_cmd(zone, {"timezoneId": "Asia/Tokyo"})
+    try:
+        window.take(people("member"))
+        window.open("/servers")
+        assert "GMT+9" in window.run("return document.querySelector('#list time').title")
+        window.open(f"/servers/{server.id}/history")
+        assert "GMT+9" in window.run("return document.querySelector('main time').title")
+    finally:
+        window.driver.execute_cdp_cmd(zone, {"timezoneId": ""})

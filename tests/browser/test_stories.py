@@ -197,39 +197,21 @@ def test_a_lock_that_only_root_can_clear_shows_the_remedy(
 
 
 def test_usage_is_drawn_in_the_colours_of_the_theme(window: Window, people: LogIn) -> None:
-    window.expected.add("Canvas2D")
     window.take(people("member"))
     window.open("/usage")
-    window.until(
-        lambda: window.run("return document.querySelectorAll('.plot canvas').length") == 3
-    )
-    window.until(lambda: accent(window) in drawn(window))
-    light = accent(window)
+    assert window.run("return document.querySelectorAll('.chart svg.curve').length") == 3
+    light = stroke(window)
     window.run("document.documentElement.dataset.theme = 'dark'")
-    window.until(lambda: accent(window) in drawn(window))
-    assert accent(window) != light
-    assert light not in drawn(window)
-
-
-def accent(window: Window) -> str:
-    """Return the colour that the theme has for what is to be seen first, as #rrggbb."""
-    script = (
-        "return getComputedStyle(document.documentElement).getPropertyValue('--accent').trim()"
+    assert stroke(window) != light
+    assert "in use at most" in window.run(
+        "return document.querySelector('.chart .bands title').textContent"
     )
-    return str(window.run(script))
 
 
-def drawn(window: Window) -> set[str]:
-    """Return the opaque colours of the last canvas, as #rrggbb."""
-    found = window.run(
-        "const one = [...document.querySelectorAll('canvas')].at(-1);"
-        "const data = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
-        "const all = new Set();"
-        "for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255)"
-        " all.add([0, 1, 2].map((c) => data[at + c].toString(16).padStart(2, '0')).join(''));"
-        "return [...all].map((one) => '#' + one)"
-    )
-    return set(found)
+def stroke(window: Window) -> str:
+    """Return the colour of the first chart's line."""
+    line = "document.querySelector('.chart .line0 path')"
+    return str(window.run(f"return getComputedStyle({line}).stroke"))
 
 
 # --- a drain

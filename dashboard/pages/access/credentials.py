@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from common import clock
 from dashboard import client_files
 from dashboard.answer import Answer, View, confirm, view
 from dashboard.cloud import IDENTITY, segment
@@ -14,8 +15,8 @@ from dashboard.rights import May
 from dashboard.visit import Visit
 
 PATH, PASSWORD = "/access", "/password"
-_FIELDS = ("name", "description", "expires", "unrestricted")
-#: a credential that expires on a day may be used all that day, in UTC
+_FIELDS = ("name", "description", "expires", "expires_at", "unrestricted")
+#: a credential that expires on a day may be used all that day
 _END_OF_DAY = "T23:59:59.000000Z"
 
 
@@ -80,8 +81,16 @@ def _body(given: Mapping[str, Any]) -> dict[str, Any]:
     if given["description"]:
         body["description"] = given["description"]
     if given["expires"]:
-        body["expires_at"] = given["expires"] + _END_OF_DAY
+        body["expires_at"] = _end(given)
     return body
+
+
+def _end(given: Mapping[str, Any]) -> str | None:
+    """Return when the last day ends: a script says it in the reader's zone, else it is UTC's."""
+    try:
+        return clock.iso(clock.parse(given["expires_at"]))
+    except ValueError:
+        return str(given["expires"]) + _END_OF_DAY
 
 
 def ask_delete(visit: Visit) -> Answer:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dashboard.story import Decided
 
@@ -21,6 +22,34 @@ class Fit:
     """The first that finds no host; further ones have the same cause."""
     how_many: str
     """How many more there is room for, by the last decision."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What those read who see no hosts."""
+
+    fits: bool
+    text: str
+
+
+def room(answer: Mapping[str, Any]) -> Room:
+    """Return whether all servers would have a host, and what kind of reason is in the way.
+
+    >>> room({"fit": {"fits": False, "servers": 1, "lacks_room": True, "refused_by": []}}).text
+    'Not now: no host has room for it.'
+    """
+    found = answer["fit"]
+    several = found["servers"] > 1
+    if found["fits"]:
+        return Room(True, f"Yes, there is room for {'all of them' if several else 'it'} now.")
+    if found["lacks_room"]:
+        what = f"all {found['servers']}" if several else "it"
+        return Room(
+            False, f"Not now: {'hosts have no' if several else 'no host has'} room for {what}."
+        )
+    filters = ", ".join(one.replace("_", " ") for one in found["refused_by"])
+    by = f" The hosts are refused by: {filters}." if filters else ""
+    return Room(False, f"Not now: no host can take {'all of them' if several else 'it'}.{by}")
 
 
 def fit(decisions: Sequence[Decided]) -> Fit:

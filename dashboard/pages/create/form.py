@@ -13,14 +13,13 @@ from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages import flavors, keypairs
 from dashboard.pages.create import quota, request, spelled, user_data
-from dashboard.pages.create.fit import fit
+from dashboard.pages.create.fit import fit, room
 from dashboard.pages.create.offers import CALLS, Offers, offers
-from dashboard.pages.create.request import Given
+from dashboard.pages.create.request import Given, NewKey
 from dashboard.rights import May
 from dashboard.story import Decided, decided
 from dashboard.visit import Visit, as_number
 
-_MAKE, _IMPORT = "make", "import"
 _FIT, _PREVIEW, _TEMPLATE = "fit", "preview", "template"
 
 
@@ -64,10 +63,10 @@ def create(visit: Visit) -> Answer:
 
 def _key(visit: Visit, given: Given) -> Key | None:
     """Make or import the key pair that the form asks for; None: it asks for none."""
-    if given["key_how"] not in (_MAKE, _IMPORT):
+    new = request.new_key(given)
+    if new is None:
         return None
-    public_key = given["public_key"] if given["key_how"] == _IMPORT else ""
-    made = keypairs.make(visit, given["key_name"], public_key)
+    made = keypairs.make(visit, new.name, new.public)
     return Key(made["name"], made.get("private_key") or "")
 
 
@@ -108,7 +107,10 @@ def _cards(offered: Offers, given: Given) -> Iterator[flavors.Card]:
     count, volumes = request.count(given), request.new_volumes(given)
     for one in offered.flavors:
         why_not = flavors.too_small(one, image, has_disk=has_disk)
-        yield flavors.Card(one, why_not or quota.refusal(offered.limits, one, count, volumes))
+        # what is too much for one server alone is too much whatever else is asked for
+        least = quota.refusal(offered.limits, one, 1, [])
+        why_not = why_not or quota.refusal(offered.limits, one, count, volumes)
+        yield flavors.Card(one, why_not, is_final=bool(least))
 
 
 def _form(
@@ -123,8 +125,9 @@ def _form(
     cards = list(_cards(offered, given))
     card = next((one for one in cards if one.flavor["id"] == given["flavor"]), None)
     body, wrong = _body(given)
-    dry_run = visit.cloud.send(_dry_run(body)) if asks and body else None
-    decisions = list(_decisions(dry_run))
+    new = request.new_key(given)
+    dry_run = visit.cloud.send(_dry_run(body, new, visit)) if asks and body else None
+    decisions = list(_decisions(dry_run)) if visit.operates else []
     count, volumes = request.count(given), request.new_volumes(given)
     keys = [*offered.keys, key.name] if key and key.name not in offered.keys else offered.keys
     values = {
@@ -141,10 +144,11 @@ def _form(
         "asks": asks,
         "templates": user_data.TEMPLATES,
         "fit": fit(decisions) if decisions else None,
+        "room": room(dry_run) if dry_run and not visit.operates else None,
         "unknown": dry_run.message if isinstance(dry_run, Missing) else "",
         "is_forbidden": isinstance(dry_run, Missing) and dry_run.status == 403,
-        "command": spelled.command(body, card.flavor["name"]) if body and card else "",
-        "terraform": spelled.terraform(body, card.flavor["name"]) if body and card else "",
+        "command": spelled.command(body, card.flavor["name"], new) if body and card else "",
+        "terraform": spelled.terraform(body, card.flavor["name"], new) if body and card else "",
     }
     return View("create/form.html", values, status_of(refused))
 
@@ -166,11 +170,18 @@ def _body(given: Given) -> tuple[dict[str, Any] | None, str]:
         return None, error.message
 
 
-def _dry_run(body: Mapping[str, Any]) -> Call:
-    """Return the same request as a question where it would be placed: nothing is made."""
+def _dry_run(body: Mapping[str, Any], new: NewKey | None, visit: Visit) -> Call:
+    """Return the same request as a question where it would be placed: nothing is made.
+
+    Those who see no hosts ask whether it would be.
+    """
     server = {**body["server"], "name": body["server"]["name"] or "would-it-fit"}
+    if new:
+        # there is no key pair of this name yet
+        server.pop("key_name", None)
     asked = {**body, "server": server}
-    return Call(COMPUTE, "/schedule", body=asked, method="POST", optional=True)
+    path = "/schedule" if visit.operates else "/schedule/fit"
+    return Call(COMPUTE, path, body=asked, method="POST", optional=True)
 
 
 def _decisions(answer: Any) -> Iterator[Decided]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from dashboard.pages import lines
@@ -21,8 +22,18 @@ SEVERAL = ("more", "groups", "volumes")
 IMAGE, NEW_VOLUME, VOLUME = "image", "new", "volume"
 """What a server boots from."""
 NO_NETWORK = "none"
+_MAKE, _IMPORT = "make", "import"
 
 Given = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NewKey:
+    """A key pair that is made before the server."""
+
+    name: str
+    public: str
+    """The public key of the user's own; empty: both keys are made."""
 
 
 def given(visit: Visit) -> dict[str, Any]:
@@ -45,6 +56,13 @@ def new_volumes(form: Given) -> list[int]:
     return [one for one in sizes if isinstance(one, int)]
 
 
+def new_key(form: Given) -> NewKey | None:
+    """Return the key pair that the form asks to make or to import; None: neither."""
+    if form["key_how"] not in (_MAKE, _IMPORT):
+        return None
+    return NewKey(form["key_name"], form["public_key"] if form["key_how"] == _IMPORT else "")
+
+
 def body(form: Given) -> dict[str, Any]:
     """Return the request; the API validates it. Raises Invalid for metadata that aren't items."""
     asked: dict[str, Any] = {
@@ -53,6 +71,10 @@ def body(form: Given) -> dict[str, Any]:
         "networks": _networks(form),
         **{key: form[name] for key, name in _PLAIN.items() if form[name]},
     }
+    new = new_key(form)
+    key = new.name if new else form["key"]
+    if key:
+        asked["key_name"] = key
     if form["source"] in (IMAGE, ""):
         asked["imageRef"] = form["image"]
     devices = list(_devices(form))
@@ -75,7 +97,6 @@ def body(form: Given) -> dict[str, Any]:
 
 #: member of the body → field
 _PLAIN: Mapping[str, str] = {
-    "key_name": "key",
     "availability_zone": "zone",
     "hostname": "hostname",
 }

@@ -5,30 +5,55 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from dashboard.cloud import COMPUTE, VERSIONS
+from dashboard.pages.create.request import NewKey
 
 _USER_DATA = "user-data"
 """The file that both read user data from."""
+_PUBLIC_KEY, _PRIVATE_KEY = "public-key", "private-key"
+"""Files of a new key pair."""
+_KEYPAIR, _SERVER = "openstack_compute_keypair_v2", "openstack_compute_instance_v2"
 
 Asked = Mapping[str, Any]
 
 
-def command(body: Mapping[str, Any], flavor: str) -> str:
-    """Return the command; what is longer than a line is broken by backslashes."""
-    asked = body["server"]
-    client = f"openstack --os-compute-api-version {VERSIONS[COMPUTE].split()[-1]}"
-    words = [f"{client} server create", *(_option(*one) for one in _options(body, flavor))]
-    return " \\\n  ".join([*words, shlex.quote(asked["name"] or "NAME")])
+def command(body: Mapping[str, Any], flavor: str, new: NewKey | None = None) -> str:
+    """Return the commands: for the key pair, if it is a new one, and for the server.
+
+    What is longer than a line is broken by backslashes.
+    """
+    words = [f"{_CLIENT} server create", *(_option(*one) for one in _options(body, flavor, new))]
+    server = " \\\n  ".join([*words, shlex.quote(body["server"]["name"] or "NAME")])
+    return "\n".join([*(_making(new) if new else ()), server])
+
+
+_CLIENT = f"openstack --os-compute-api-version {VERSIONS[COMPUTE].split()[-1]}"
+
+
+def _making(new: NewKey) -> Iterator[str]:
+    create, name = f"{_CLIENT} keypair create", shlex.quote(_name_of(new))
+    if new.public:
+        yield f"printf %s {shlex.quote(new.public)} >{_PUBLIC_KEY}"
+        yield f"{create} --public-key {_PUBLIC_KEY} {name}"
+    else:
+        # no client of SSH takes a private key that others may read
+        yield f"(umask 077 && {create} --private-key {_PRIVATE_KEY} {name})"
+
+
+def _name_of(new: NewKey) -> str:
+    return new.name or "KEY"
 
 
 def _option(name: str, value: Any) -> str:
     return f"--{name} {shlex.quote(str(value))}"
 
 
-def _options(body: Mapping[str, Any], flavor: str) -> Iterator[tuple[str, Any]]:
+def _options(
+    body: Mapping[str, Any], flavor: str, new: NewKey | None
+) -> Iterator[tuple[str, Any]]:
     asked = body["server"]
     yield "flavor", flavor
     if "imageRef" in asked:
@@ -41,6 +66,10 @@ def _options(body: Mapping[str, Any], flavor: str) -> Iterator[tuple[str, Any]]:
         yield "nic", asked["networks"]
     else:
         yield from (("network", one["uuid"]) for one in asked["networks"])
+    if new:
+        yield "key-name", _name_of(new)
+    elif "key_name" in asked:
+        yield "key-name", asked["key_name"]
     for key, option in _OPTIONS.items():
         if key in asked:
             yield option, asked[key]
@@ -54,7 +83,6 @@ def _options(body: Mapping[str, Any], flavor: str) -> Iterator[tuple[str, Any]]:
 
 #: member of the body → option
 _OPTIONS: Mapping[str, str] = {
-    "key_name": "key-name",
     "availability_zone": "availability-zone",
     "hostname": "hostname",
     "min_count": "min",
@@ -62,16 +90,32 @@ _OPTIONS: Mapping[str, str] = {
 }
 
 
-def terraform(body: Mapping[str, Any], flavor: str) -> str:
-    """Return the resource of Terraform's provider `openstack`."""
-    asked = body["server"]
-    label = re.sub(r"[^A-Za-z0-9_-]", "_", asked["name"]) or "server"
-    label = label if re.match(r"[A-Za-z_]", label) else f"_{label}"
-    inner = "\n".join(f"  {line}" for line in _lines(body, flavor))
-    return f'resource "openstack_compute_instance_v2" "{label}" {{\n{inner}\n}}'
+def terraform(body: Mapping[str, Any], flavor: str, new: NewKey | None = None) -> str:
+    """Return the resources of Terraform's provider `openstack`: the server's is the last."""
+    server = _resource(_SERVER, body["server"]["name"], _lines(body, flavor, new))
+    if new is None:
+        return server
+    public = [f"public_key = {_value(new.public)}"] if new.public else []
+    key = _resource(_KEYPAIR, new.name, [f"name = {_value(_name_of(new))}", *public])
+    return f"{key}\n\n{server}"
 
 
-def _lines(body: Mapping[str, Any], flavor: str) -> Iterator[str]:
+def _resource(kind: str, name: str, lines: Iterable[str]) -> str:
+    inner = "\n".join(f"  {line}" for line in lines)
+    return f'resource "{kind}" "{_label(name)}" {{\n{inner}\n}}'
+
+
+def _label(name: str) -> str:
+    """Return what a resource is called in references.
+
+    >>> _label("9 lives")
+    '_9_lives'
+    """
+    label = re.sub(r"[^A-Za-z0-9_-]", "_", name) or "this"
+    return label if re.match(r"[A-Za-z_]", label) else f"_{label}"
+
+
+def _lines(body: Mapping[str, Any], flavor: str, new: NewKey | None) -> Iterator[str]:
     asked = body["server"]
     if "max_count" in asked:
         yield f"count = {_value(asked['max_count'])}"
@@ -82,12 +126,11 @@ def _lines(body: Mapping[str, Any], flavor: str) -> Iterator[str]:
     for key, name in _ATTRIBUTES.items():
         if key in asked:
             yield f"{name} = {_value(asked[key])}"
+    yield from _inside(asked, new)
     if "security_groups" in asked:
         yield f"security_groups = {_value([one['name'] for one in asked['security_groups']])}"
     if "metadata" in asked:
         yield from _block("metadata =", asked["metadata"])
-    if "user_data" in asked:
-        yield f'user_data = file("{_USER_DATA}")'
     if isinstance(asked["networks"], str):
         yield f"network_mode = {_value(asked['networks'])}"
     else:
@@ -99,10 +142,22 @@ def _lines(body: Mapping[str, Any], flavor: str) -> Iterator[str]:
         yield from _block("scheduler_hints", _hints(body))
 
 
+def _inside(asked: Asked, new: NewKey | None) -> Iterator[str]:
+    """Yield what the guest gets: the key pair, the host name, user data."""
+    if new:
+        yield f"key_pair = {_KEYPAIR}.{_label(new.name)}.name"
+    elif "key_name" in asked:
+        yield f"key_pair = {_value(asked['key_name'])}"
+    if "hostname" in asked:
+        yield "# version 3.0 of the provider has no hostname, later ones have"
+        yield f"hostname = {_value(asked['hostname'])}"
+    if "user_data" in asked:
+        yield f'user_data = file("{_USER_DATA}")'
+
+
 #: member of the body → attribute
 _ATTRIBUTES: Mapping[str, str] = {
     "imageRef": "image_id",
-    "key_name": "key_pair",
     "availability_zone": "availability_zone",
     "tags": "tags",
 }

@@ -1,1 +1,1 @@
-"""Projects and users of Keystone, for administrators."""
+"""Projects, users, groups and roles of Keystone, for administrators."""

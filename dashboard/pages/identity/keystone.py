@@ -115,8 +115,8 @@ def grant_path(project_id: str, kind: str, who_id: str, role_id: str) -> str:
     return f"/projects/{segment(project_id)}/{who}/roles/{segment(role_id)}"
 
 
-def grant(visit: Visit, project_id: str, user_id: str, role_id: str) -> None:
-    """Give a user a role on a project. Raises Invalid, or ApiRefused."""
+def grant(visit: Visit, project_id: str, who_id: str, role_id: str, kind: str = "user") -> None:
+    """Give a user or group a role on a project. Raises Invalid, or ApiRefused."""
     if not role_id:
         raise Invalid("Choose a role.")
-    visit.cloud.put(IDENTITY, grant_path(project_id, "user", user_id, role_id), None)
+    visit.cloud.put(IDENTITY, grant_path(project_id, kind, who_id, role_id), None)

@@ -31,7 +31,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         keystone.ROLES,
         keystone.DOMAINS,
         keystone.proposed("/users"),
-        Call(IDENTITY, PROJECT.page(visit)),
+        Call(IDENTITY, PROJECT.api(visit)),
     )
     values = {
         "project": found["project"],

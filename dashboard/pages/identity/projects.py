@@ -59,7 +59,7 @@ def change(visit: Visit) -> Answer:
 def ask_delete(visit: Visit) -> Answer:
     """Ask whether a project is to be deleted, and say what it owns still."""
     found, *answers = visit.cloud.together(
-        Call(IDENTITY, PROJECT.page(visit)), *quotas.calls(PROJECT.key(visit))
+        Call(IDENTITY, PROJECT.api(visit)), *quotas.calls(PROJECT.key(visit))
     )
     left = quotas.left_behind(answers)
     said = "The roles of its users are lost, and nobody can log in to it."

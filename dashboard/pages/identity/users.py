@@ -63,12 +63,13 @@ def show(visit: Visit) -> Answer:
 
 
 def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
-    granted, roles, domains, projects, found = visit.cloud.together(
+    granted, roles, domains, projects, groups, found = visit.cloud.together(
         keystone.roles_where(user_id=USER.key(visit)),
         keystone.ROLES,
         keystone.DOMAINS,
         keystone.proposed("/projects"),
-        Call(IDENTITY, USER.page(visit)),
+        Call(IDENTITY, f"{USER.api(visit)}/groups", optional=True),
+        Call(IDENTITY, USER.api(visit)),
     )
     values = {
         "user": found["user"],
@@ -76,6 +77,7 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "missing": "" if granted else granted.message,
         "roles": keystone.by_name(rows(roles, "roles")),
         "domains": keystone.domains_of(domains),
+        "groups": keystone.by_name(rows(groups, "groups")),
         "projects": keystone.by_name(rows(projects, "projects")),
         "is_own": USER.key(visit) == visit.access.user_id,
         "given": given,
@@ -108,7 +110,7 @@ def reset_password(visit: Visit) -> Answer:
     """Set another password, which no page shows again."""
     try:
         body = {"user": {"password": _password(visit)}}
-        visit.cloud.patch(IDENTITY, USER.page(visit), body)
+        visit.cloud.patch(IDENTITY, USER.api(visit), body)
     except (ApiRefused, Invalid) as refused:
         return _show(visit, dict.fromkeys(_GRANTED, ""), refused)
     visit.note("The password is set. The user's tokens are revoked.")
@@ -137,10 +139,10 @@ _USER = PATH + "/{user_id}"
 PAGES = (
     Page(PATH, index, May.OPERATE, calls=2),
     Page(PATH, create, May.OPERATE, "POST", calls=3),
-    Page(_USER, show, May.OPERATE, calls=5),
+    Page(_USER, show, May.OPERATE, calls=6),
     Page(_USER, change, May.OPERATE, "POST"),
-    Page(f"{_USER}/roles", grant, May.OPERATE, "POST", calls=8),
-    Page(f"{_USER}/password", reset_password, May.OPERATE, "POST", calls=6),
+    Page(f"{_USER}/roles", grant, May.OPERATE, "POST", calls=9),
+    Page(f"{_USER}/password", reset_password, May.OPERATE, "POST", calls=7),
     Page(f"{_USER}/delete", ask_delete, May.OPERATE),
     *USER.pages,
 )

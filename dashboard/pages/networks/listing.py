@@ -12,6 +12,7 @@ from dashboard.cloud import COMPUTE, NETWORK, Call, following, rows, segment
 from dashboard.drawing import topology
 from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
+from dashboard.pages.networks import forms, ports, subnets
 from dashboard.pages.networks import one as network
 from dashboard.pages.networks.one import API, MOST, PATH, SUBNETS
 from dashboard.rights import May
@@ -29,7 +30,7 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
     query = {"limit": visit.limit, "marker": visit.query.get("marker")}
     fields = {"fields": ["network_id", "fixed_ips", "device_id"], "limit": MOST}
     own = {"project_id": visit.project_id} if visit.operates else {}
-    found, subnets, ports, servers, *more = visit.cloud.together(
+    found, nets, used, servers, *more = visit.cloud.together(
         Call(NETWORK, API, query),
         Call(NETWORK, SUBNETS, optional=True),
         Call(NETWORK, "/v2.0/ports", {**fields, **own}, optional=True),
@@ -39,9 +40,9 @@ def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = N
     networks = found["networks"]
     values = {
         "networks": networks,
-        "subnets": _by_network(rows(subnets, "subnets")),
-        "uses": _uses(visit, networks, rows(subnets, "subnets"), rows(ports, "ports"), more),
-        "topology": _drawn(visit, networks, rows(ports, "ports"), rows(servers, "servers")),
+        "subnets": _by_network(rows(nets, "subnets")),
+        "uses": _uses(visit, networks, rows(nets, "subnets"), rows(used, "ports"), more),
+        "topology": _drawn(visit, networks, rows(used, "ports"), rows(servers, "servers")),
         "given": given,
         "refused": refused,
         "following": visit.next_page(PATH, following(found, "networks")),
@@ -85,7 +86,7 @@ def create(visit: Visit) -> Answer:
     except ApiRefused as refused:
         return _list(visit, given, refused)
     if given["cidr"]:
-        subnet = network.subnet_of(given, made["id"])
+        subnet = forms.new_subnet({**given, "name": "", "dhcp": "1"}, made["id"])
         try:
             visit.cloud.post(NETWORK, SUBNETS, {"subnet": subnet})
         except ApiRefused as refused:
@@ -100,4 +101,6 @@ PAGES = (
     Page(PATH, index, calls=5),
     Page(PATH, create, May.CHANGE, "POST", calls=8),
     *network.PAGES,
+    *ports.PAGES,
+    *subnets.PAGES,
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from dashboard import addresses
 from dashboard.answer import Answer, confirm, view
@@ -23,17 +22,6 @@ def availability(visit: Visit, **query: str) -> Iterator[Call]:
     """Yield the call for the use of addresses, which administrators may make."""
     if visit.operates:
         yield Call(NETWORK, "/v2.0/network-ip-availabilities", query, optional=True)
-
-
-def subnet_of(given: Mapping[str, str], network_id: str) -> dict[str, Any]:
-    """Return the body of a subnet that a form asks for."""
-    body: dict[str, Any] = {
-        "network_id": network_id,
-        "cidr": given["cidr"],
-        "ip_version": 6 if ":" in given["cidr"] else 4,
-    }
-    # without one the API takes the first address, which nothing answers at
-    return body if given["gateway"] else {**body, "gateway_ip": None}
 
 
 def show(visit: Visit) -> Answer:
@@ -93,32 +81,6 @@ def delete(visit: Visit) -> Answer:
     return visit.change(PATH, said, send, NETWORK, _path(visit), back=_page(visit))
 
 
-def add_subnet(visit: Visit) -> Answer:
-    """Give a network another subnet."""
-    given = {name: visit.field(name) for name in ("cidr", "gateway")}
-    body = {"subnet": subnet_of(given, visit.params["network_id"])}
-    return visit.change(
-        _page(visit), "The subnet is made.", visit.cloud.post, NETWORK, SUBNETS, body
-    )
-
-
-def ask_delete_subnet(visit: Visit) -> Answer:
-    """Ask whether a subnet is to be deleted."""
-    path = f"{SUBNETS}/{segment(visit.params['subnet_id'])}"
-    subnet = visit.cloud.get(NETWORK, path)["subnet"]
-    said = (
-        "No new server gets an address of this subnet. While a port has one, it can't be deleted."
-    )
-    page = f"{_page(visit)}/subnets/{subnet['id']}/delete"
-    return confirm(f"Delete the subnet {subnet['cidr']}?", said, page, _page(visit))
-
-
-def delete_subnet(visit: Visit) -> Answer:
-    """Delete a subnet."""
-    path = f"{SUBNETS}/{segment(visit.params['subnet_id'])}"
-    return visit.change(_page(visit), "The subnet is deleted.", visit.cloud.delete, NETWORK, path)
-
-
 def _page(visit: Visit) -> str:
     return f"{PATH}/{visit.params['network_id']}"
 
@@ -128,13 +90,9 @@ def _path(visit: Visit) -> str:
 
 
 _NETWORK = PATH + "/{network_id:uuid}"
-_SUBNET = _NETWORK + "/subnets/{subnet_id:uuid}"
 PAGES = (
     Page(_NETWORK, show, calls=6),
     Page(_NETWORK, change, May.CHANGE, "POST"),
     Page(f"{_NETWORK}/delete", ask_delete, May.CHANGE),
     Page(f"{_NETWORK}/delete", delete, May.CHANGE, "POST"),
-    Page(f"{_NETWORK}/subnets", add_subnet, May.CHANGE, "POST"),
-    Page(f"{_SUBNET}/delete", ask_delete_subnet, May.CHANGE),
-    Page(f"{_SUBNET}/delete", delete_subnet, May.CHANGE, "POST"),
 )

@@ -31,28 +31,43 @@ class Action:
     title: str
     key: str
     """In the body of the API's request."""
-    done: str
-    """What the next page says."""
-    asks: str = ""
-    """A sentence to confirm first; empty: nothing is lost."""
+    says: str
+    """What the next page says is under way."""
+    asks: str
+    """A sentence to confirm first."""
 
 
 #: name in our paths → the action
 _ACTIONS: Mapping[str, Action] = {
-    "check": Action("Check", "check", "The servers are looked at."),
+    "check": Action(
+        "Check",
+        "check",
+        "The servers are being looked at.",
+        "The group learns which of its servers work. Nothing is lost.",
+    ),
     "recover": Action(
         "Recover",
         "recover",
-        "What does not work is repaired.",
+        "What does not work is being repaired.",
         "Servers that do not work are started or replaced; the disks of replaced ones are lost. "
         "Creations that had stopped are tried again.",
     ),
-    "pause": Action("Pause the update", "micronova:pause", "The update is paused."),
-    "resume": Action("Resume the update", "micronova:resume", "The update is resumed."),
+    "pause": Action(
+        "Pause the update",
+        "micronova:pause",
+        "The update is being paused.",
+        "No more servers are replaced until it is resumed.",
+    ),
+    "resume": Action(
+        "Resume the update",
+        "micronova:resume",
+        "The update is being resumed.",
+        "Servers are replaced again, a few at a time.",
+    ),
     "roll-back": Action(
         "Roll back",
         "micronova:roll_back",
-        "The servers get the former profile again.",
+        "The former profile is being brought back.",
         "Servers of the present profile are deleted with their disks, a few at a time, and "
         "servers of the former profile take their places.",
     ),
@@ -138,13 +153,13 @@ def ask(visit: Visit) -> Answer:
     group = visit.cloud.get(CLUSTERING, cluster_path(visit))["cluster"]
     page, name = page_of(visit), visit.params["action"]
     title = f"{action.title}: {group['name']}?"
-    return confirm(title, action.asks or action.done, f"{page}/{name}", page, action.title)
+    return confirm(title, action.asks, f"{page}/{name}", page, action.title)
 
 
 def act(visit: Visit) -> Answer:
     """Have something done with all members, or with an update."""
     action = _action(visit)
-    return _act(visit, action.key, action.done, {})
+    return _act(visit, action.key, action.says, {})
 
 
 def _action(visit: Visit) -> Action:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import falcon
 
 from dashboard.answer import Answer, view
-from dashboard.cloud import COMPUTE, IMAGE, VOLUME, Call, rows, segment
+from dashboard.cloud import COMPUTE, IMAGE, Call, segment
 from dashboard.page import Page
 from dashboard.pages import flavors
+from dashboard.pages.server import loss
 from dashboard.pages.server.actions import ACTIONS, DELETE, Action
 from dashboard.rights import May
 from dashboard.visit import Visit
 
-_IMAGES = Call(IMAGE, "/v2/images", {"limit": 1000, "status": "active", "sort": "created_at:desc"})
+_MOST = 1000
+_IMAGES = Call(
+    IMAGE, "/v2/images", {"limit": _MOST, "status": "active", "sort": "created_at:desc"}
+)
 #: what a form's field offers
 _CHOICES: Mapping[str, Call] = {
     "flavorRef": flavors.EVERY,
@@ -40,16 +44,33 @@ def ask(visit: Visit) -> Answer:
     server = found["server"]
     choices = {field: answer[_ROWS[field]] for field, answer in zip(offered, answers, strict=True)}
     own = str((server.get("image") or {}).get("id", ""))
+    chosen = visit.query.get("image") or own
+    why_none = {
+        field: _why_none(chosen, own, rows)
+        for field, rows in choices.items()
+        if _CHOICES[field] is _IMAGES
+    }
     return view(
         "server/action.html",
         server=server,
         action=action,
         choices=choices,
-        chosen=visit.query.get("image") or own,
+        chosen=chosen,
+        why_none=why_none,
         own=own,
         cards=list(_sizes(server, choices.get("flavorRef", ()))),
         back=visit.query.get("back", ""),
     )
+
+
+def _why_none(chosen: str, own: str, offered: Sequence[Mapping[str, Any]]) -> str:
+    """Return why no image is chosen at first; empty: the right image is offered."""
+    if not chosen:
+        return "The server boots from a volume, so that no image is its own: choose one."
+    if any(one["id"] == chosen for one in offered):
+        return ""
+    which = "The server's own image" if chosen == own else "The image that was asked for"
+    return f"{which} isn't one of the {_MOST:,} newest that can be used now: choose another one."
 
 
 def act(visit: Visit) -> Answer:
@@ -61,28 +82,16 @@ def act(visit: Visit) -> Answer:
         value = {**(value or {}), **given}
     send = visit.change if action.is_done else visit.begin
     body = {action.key: value}
-    return send(
-        _back(visit, path), action.sentence, visit.cloud.post, COMPUTE, f"{path}/action", body
-    )
+    return send(_back(visit, path), action.says, visit.cloud.post, COMPUTE, f"{path}/action", body)
 
 
 def ask_delete(visit: Visit) -> Answer:
     """Show what is lost with a server, and what becomes of its volumes."""
-    path = _path(visit)
-    server, attached, volumes = visit.cloud.together(
-        Call(COMPUTE, path),
-        Call(COMPUTE, f"{path}/os-volume_attachments", optional=True),
-        Call(VOLUME, "/volumes/detail", {"limit": 1000}, optional=True),
-    )
-    names = {one["id"]: one["name"] or one["id"] for one in rows(volumes, "volumes")}
+    server, volumes = visit.cloud.together(Call(COMPUTE, _path(visit)), loss.VOLUMES)
     return view(
         "server/delete.html",
-        server=server["server"],
         action=DELETE,
-        volumes=[
-            (names.get(one["volumeId"], one["volumeId"]), one.get("delete_on_termination"))
-            for one in rows(attached, "volumeAttachments")
-        ],
+        server=loss.loss(server["server"], loss.names_of(volumes)),
         back=visit.query.get("back", ""),
     )
 
@@ -102,9 +111,9 @@ def _sizes(
     has_disk = bool(server.get("image"))
     for one in flavors.by_size(offered):
         if one["name"] == now["original_name"]:
-            yield flavors.Card(one, "current", "current")
+            yield flavors.Card(one, "current", "current", is_final=True)
         elif has_disk and one["disk"] < now["disk"]:
-            yield flavors.Card(one, "disks don't shrink")
+            yield flavors.Card(one, "disks don't shrink", is_final=True)
         else:
             yield flavors.Card(one)
 
@@ -127,7 +136,7 @@ def _action(name: str) -> Action:
 
 _SERVER = "/servers/{server_id:uuid}"
 PAGES = (
-    Page(f"{_SERVER}/delete", ask_delete, May.CHANGE, calls=3),
+    Page(f"{_SERVER}/delete", ask_delete, May.CHANGE, calls=2),
     Page(f"{_SERVER}/delete", delete, May.CHANGE, "POST"),
     Page(_SERVER + "/{action}", ask, May.CHANGE, calls=2),
     Page(_SERVER + "/{action}", act, May.CHANGE, "POST"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class Action:
     moves: bool = False
     """Whether it takes the server to another host."""
     says: str = ""
-    """What the next page says is under way."""
+    """What the next page says."""
     is_done: bool = False
     """Whether it is done once it is accepted."""
     is_first: bool = False
@@ -44,11 +44,6 @@ class Action:
     def has_form(self) -> bool:
         """Whether a page comes before the request."""
         return bool(self.fields or self.asks)
-
-    @property
-    def sentence(self) -> str:
-        """What the next page says."""
-        return self.says or f"{self.title}: accepted."
 
 
 _ACTIVE = ("ACTIVE",)
@@ -126,6 +121,8 @@ _SHAPE = (
         "Confirm resize",
         "confirmResize",
         statuses=_RESIZED,
+        asks="The way back to its old size or host ends: what is left of it there is deleted. "
+        "What runs in it isn't stopped.",
         says="The new size is being confirmed.",
         is_first=True,
     ),
@@ -230,8 +227,23 @@ _OF_OPERATORS = (
         moves=True,
         says="The server is being moved while it runs.",
     ),
-    Action("retry", "Retry", "retry", may=May.OPERATE, statuses=_IN_TROUBLE),
-    Action("hold", "Hold", "hold", may=May.OPERATE, statuses=_IN_TROUBLE, is_done=True),
+    Action(
+        "retry",
+        "Retry",
+        "retry",
+        may=May.OPERATE,
+        statuses=_IN_TROUBLE,
+        says="What failed is being tried again.",
+    ),
+    Action(
+        "hold",
+        "Hold",
+        "hold",
+        may=May.OPERATE,
+        statuses=_IN_TROUBLE,
+        says="The server is held: nothing is tried again by itself.",
+        is_done=True,
+    ),
     Action(
         "reset-error",
         "Mark as active",
@@ -252,14 +264,19 @@ DELETE = Action(
 )
 
 
-def buttons(visit: Visit, server: Mapping[str, Any], obstacle: str | None = None) -> list[Action]:
+def buttons(
+    visit: Visit,
+    server: Mapping[str, Any],
+    obstacle: str | None = None,
+    of: Iterable[Action] = ACTIONS.values(),
+) -> list[Action]:
     """Return the actions that the user may do and the server's state allows.
 
     `obstacle`: why the API wouldn't move the server, where it says so.
     """
     return [
         one
-        for one in ACTIONS.values()
+        for one in of
         if visit.may(one.may) and _fits(one, server) and not (one.moves and obstacle)
     ]
 

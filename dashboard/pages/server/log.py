@@ -14,8 +14,12 @@ from dashboard.visit import Visit
 #: lines to show; None: all that are stored
 _LENGTHS: Mapping[str, int | None] = {"100": 100, "1000": 1000, "all": None}
 _FIRST = "100"
-#: lines that cloud-init says on the serial line
-_CLOUD_INIT = re.compile(r"cloud-init|ci-info|<14>|BEGIN SSH HOST KEY|END SSH HOST KEY")
+#: what cloud-init says on the serial line: single lines, and host keys of any form
+_CLOUD_INIT = re.compile(
+    r"^-+BEGIN SSH HOST KEY KEYS-+$.*?(?:^-+END SSH HOST KEY KEYS-+$|\Z)"
+    r"|^[^\n]*(?:cloud-init|ci-info|<14>|SSH HOST KEY)[^\n]*$",
+    re.MULTILINE | re.DOTALL,
+)
 #: colours and moves of a terminal's cursor
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -33,7 +37,7 @@ def show(visit: Visit) -> Answer:
     [answer] = found.answers
     text = _CONTROL.sub("", str(answer["output"] or "")) if answer else ""
     if only:
-        text = "\n".join(one for one in text.splitlines() if _CLOUD_INIT.search(one))
+        text = of_cloud_init(text)
     return found.view(
         "log",
         text=text,
@@ -42,3 +46,8 @@ def show(visit: Visit) -> Answer:
         lengths=_LENGTHS,
         only=only,
     )
+
+
+def of_cloud_init(text: str) -> str:
+    """Return the lines of a log that cloud-init wrote, with the host keys between its marks."""
+    return "\n".join(_CLOUD_INIT.findall("\n".join(text.splitlines())))

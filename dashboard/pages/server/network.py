@@ -12,6 +12,7 @@ from dashboard.rights import May
 from dashboard.visit import Visit
 
 _MOST = 1000
+_OFFERED = ["id", "name", "network_id", "fixed_ips", "mac_address", "device_id", "project_id"]
 
 
 def show(visit: Visit) -> Answer:
@@ -21,14 +22,27 @@ def show(visit: Visit) -> Answer:
         Call(NETWORK, "/v2.0/ports", {"device_id": visit.params["server_id"]}, optional=True),
         Call(NETWORK, "/v2.0/networks", {"limit": _MOST}, optional=True),
         Call(NETWORK, "/v2.0/security-groups", {"limit": _MOST}, optional=True),
+        # a port of no server is down, as are those of servers that don't run
+        Call(
+            NETWORK,
+            "/v2.0/ports",
+            {"status": "DOWN", "fields": _OFFERED, "limit": _MOST},
+            optional=True,
+        ),
     )
-    ports, networks, groups = found.answers
+    ports, networks, groups, down = found.answers
+    project = found.server["tenant_id"]
     return found.view(
         "network",
         ports=rows(ports, "ports"),
         missing="" if ports else ports.message,
         networks={one["id"]: one["name"] or one["id"] for one in rows(networks, "networks")},
         groups={one["id"]: one["name"] for one in rows(groups, "security_groups")},
+        free=[
+            one
+            for one in rows(down, "ports")
+            if not one["device_id"] and one["project_id"] == project
+        ],
     )
 
 
@@ -85,7 +99,7 @@ def _tab(visit: Visit) -> str:
 _SERVER = "/servers/{server_id:uuid}"
 _PORT = f"{_SERVER}/ports/{{port_id:uuid}}"
 PAGES = (
-    Page(f"{_SERVER}/network", show, calls=5),
+    Page(f"{_SERVER}/network", show, calls=6),
     Page(f"{_SERVER}/network", attach, May.CHANGE, "POST"),
     Page(f"{_PORT}/groups", regroup, May.CHANGE, "POST"),
     Page(f"{_PORT}/detach", ask_detach, May.CHANGE, calls=2),

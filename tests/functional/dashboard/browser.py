@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -112,11 +112,23 @@ class Parsed(HTMLParser):
             self._area = ""
 
 
+class Site(Protocol):
+    """A cloud with a dashboard."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    @property
+    def state_dir(self) -> Path: ...
+
+    def config(self, name: str) -> Any: ...
+
+
 class Browser:
     """One person's browser."""
 
-    def __init__(self, cloud: EmbeddedCloud) -> None:
-        self.cloud = cloud
+    def __init__(self, cloud: Site) -> None:
+        self.cloud: Any = cloud
         self.base = f"{cloud.base_url}/dashboard"
         self.origin = cloud.base_url
         self.state_dir = cloud.state_dir / "dashboard"

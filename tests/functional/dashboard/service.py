@@ -20,7 +20,7 @@ from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Parsed
 from web import proxies
 
-_START_SECONDS = 60
+_START_SECONDS = 240
 #: what a proxy that does TLS says
 TLS = {
     "X-Forwarded-Proto": "https",
@@ -104,5 +104,5 @@ def served(cloud: EmbeddedCloud, folder: Path, workers: int) -> Iterator[tuple[C
 
 def _answers(url: str) -> bool:
     with contextlib.suppress(requests.RequestException):
-        return requests.get(f"{url}/login", timeout=5).ok
+        return requests.get(f"{url}/login", timeout=60).ok
     return False

@@ -76,6 +76,16 @@ def test_a_secret_is_shown_once_and_logs_in(member: Browser, reader: Browser) ->
     assert "backup" not in reader.get("/access").text, "it is another user's"
 
 
+def test_the_last_day_is_that_of_the_readers_zone(member: Browser) -> None:
+    for name, end, shown in (
+        ("tokyo", "2099-12-31T14:59:59.000Z", "2099-12-31 14:59:59 UTC"),
+        ("no script", "", "2099-12-31 23:59:59 UTC"),
+        ("odd", "9999-12-31T23:59:59-12:00", "2099-12-31 23:59:59 UTC"),
+    ):
+        assert MADE in make(member, ["reader"], name=name, expires="2099-12-31", expires_at=end)
+        assert shown in member.get("/access").text.partition(name)[2].partition("Delete")[0]
+
+
 def test_nothing_has_the_secret(member: Browser, three_nodes: EmbeddedCloud) -> None:
     make(member, name="quiet")
     clouds, _ = files(member)

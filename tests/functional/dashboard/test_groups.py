@@ -99,11 +99,12 @@ def test_servers_are_replaced_and_rolled_back(member: Browser, three_nodes: Embe
     member.get(f"{path}/replace")
     text = member.submit(f"{path}/replace", flavor=flavors["m1.tiny"]).text
     assert "The servers are being replaced." in text
-    assert member.has_form(f"{path}/pause")
-    assert "The update is paused." in post(member, f"{path}/pause")
+    pause = f"/dashboard{path}/pause"
+    assert pause in member.parsed.links
+    assert "Under way: The update is being paused." in post(member, f"{path}/pause")
     text = wait(member, path, "It is paused.").text
-    assert not member.has_form(f"{path}/pause")
-    assert "The update is resumed." in member.submit(f"{path}/resume").text
+    assert pause not in member.parsed.links
+    assert "Under way: The update is being resumed." in post(member, f"{path}/resume")
     wait(member, path, "2 of 2 servers work.")
     eventually(lambda: not before & {one.id for one in compute.servers()})
     assert {one.flavor["original_name"] for one in compute.servers()} == {"m1.tiny"}
@@ -112,7 +113,7 @@ def test_servers_are_replaced_and_rolled_back(member: Browser, three_nodes: Embe
         "servers of the former profile take their places" in member.get(f"{path}/roll-back").text
     )
     text = member.submit(f"{path}/roll-back").text
-    assert "The servers get the former profile again." in text
+    assert "Under way: The former profile is being brought back." in text
     eventually(lambda: {one.flavor["original_name"] for one in compute.servers()} == {"m1.nano"})
     wait(member, path, "2 of 2 servers work.")
 
@@ -141,11 +142,36 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     assert [one.status for one in compute.servers()] == ["ACTIVE"]
 
 
-def test_a_group_that_finds_no_room_says_why(member: Browser, three_nodes: EmbeddedCloud) -> None:
+def test_a_member_that_finds_no_room_waits_for_it(
+    member: Browser, three_nodes: EmbeddedCloud
+) -> None:
     admin = three_nodes.connection("micronova-admin").compute
+    hosts = list(admin.services(binary="nova-compute"))
+    for one in hosts:
+        admin.disable_service(one)
+    try:
+        path = make(member, "shop", 2)
+        said = re.compile(r"shop-2 waits for room, place [12] of 2, until \S+ at most; ")
+        text = member.until(path, lambda page: bool(said.search(page.text))).text
+        assert "0 of 2 servers work." in text
+        assert "It waits for room, place 1 of 2, until" in text
+        assert "failed" not in text
+    finally:
+        for one in hosts:
+            admin.enable_service(one)
+    wait(member, path, "2 of 2 servers work.")
+
+
+def test_a_group_that_finds_no_room_says_why(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    """Where its members are not to wait for it."""
+    admin = three_nodes.connection("micronova-admin").compute
+    clustering = three_nodes.connection().clustering
     vast = admin.create_flavor(name="vast", vcpus=1, ram=128, disk=1_000_000)
     try:
-        path = make(member, "shop", 1, flavor=vast.id)
+        path = make(member, "shop", 0, flavor=vast.id)
+        [group] = clustering.clusters()
+        clustering.update_cluster(group, config={"micronova.wait_seconds": 0})
+        post(member, f"{path}/scale", desired="1")
         text = member.until(path, lambda page: "creations in a row failed" in page.text).text
         assert "0 of 1 servers work." in text
         assert "1000000 GiB disk asked" in text

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import requests
 
+from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import Browser, Parsed
 
 #: an empty qcow2 image of 1 MiB: version 2, clusters of 64 KiB
@@ -53,7 +56,7 @@ def test_an_image_from_create_to_delete(
 
     answer = send(member, path, QCOW2)
     assert (answer.status_code, answer.headers["Location"]) == (201, f"/dashboard{path}")
-    assert "The data are being imported." in member.get(path).text
+    assert "Under way: The data are being imported." in member.get(path).text
     text = member.until(path, lambda page: "● active" in page.text).text
     assert "256.0 KiB" in text
     assert "upload.js" not in member.page.text
@@ -157,6 +160,29 @@ def test_images_of_the_storages(member: Browser, admin: Browser) -> None:
     links = admin.get(path).links
     assert f"/dashboard{path}/edit" in links
     assert f"/dashboard{path}/delete" not in links
+
+
+def test_images_are_found_by_a_part_of_the_name_and_followed(
+    cleared: None, three_nodes: EmbeddedCloud, member: Browser
+) -> None:
+    create(member, "Plum of ours")
+    path = member.path
+    assert "Plum of ours" in member.get("/images?name=plum").text
+    assert "cirros" not in member.page.text
+    assert "Plum of ours" in member.get(f"/images?name={path.rpartition('/')[2]}").text
+    assert "No images." in member.get("/images?name=nothing").text
+    assert "hx-get" not in member.page.text
+    three_nodes.control("POST", "faults", action="hold", method="POST", path="/storage/")
+    try:
+        assert send(member, path, QCOW2).status_code == 201
+        text = member.until(path, lambda page: "The data are being imported" in page.text).text
+        assert re.search(r"The data are being imported, for \d+ s now", text)
+        member.get("/images?name=plum")
+        assert 'hx-get="/dashboard/images?name=plum" hx-select="#live"' in member.page.text
+    finally:
+        three_nodes.control("DELETE", "faults")
+    member.until("/images?name=plum", lambda page: "● active" in page.text)
+    assert "hx-select" not in member.page.text
 
 
 def test_pages_of_images(member: Browser) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.functional.cloud import EmbeddedCloud
+from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser
 from tests.functional.dashboard.conftest import clear
 from tests.functional.dashboard.test_pages import create, wait_for
@@ -24,6 +24,8 @@ def no_networks(three_nodes: EmbeddedCloud) -> Iterator[None]:
     if made:
         clear(three_nodes)
     for one in made:
+        for port in network.ports(network_id=one.id):
+            network.delete_port(port)
         network.delete_network(one)
 
 
@@ -66,24 +68,56 @@ def test_the_life_of_a_network(member: Browser, three_nodes: EmbeddedCloud) -> N
     assert member.status == 404
 
 
+def test_a_server_in_several_networks(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    assert "And interfaces in" not in member.get("/servers/create").text
+    second = make(member, "second", "192.168.9.0/24").rpartition("/")[2]
+    text = member.get("/servers/create").text
+    assert "First network" in text
+    assert "And interfaces in" in text
+    assert f'name="more" value="{second}"' in member.page.text
+    choices = member.form("/servers/create").choices["network"]
+    assert {"vmbr0", "second", "none"} <= set(choices)
+    create(member, "between", more=second)
+    wait_for(member, member.path, "ACTIVE")
+    network = three_nodes.connection().network
+    ports = list(network.ports(device_id=member.path.rpartition("/")[2]))
+    assert {one.network_id for one in ports} == {choices["vmbr0"], second}
+    create(member, "alone", network=second)
+    wait_for(member, member.path, "ACTIVE")
+    [port] = network.ports(device_id=member.path.rpartition("/")[2])
+    assert port.network_id == second
+
+
+def add(member: Browser, path: str, **fields: str) -> bool:
+    """Give a network another subnet; return whether it is refused."""
+    member.get(f"{path}/subnets/create")
+    assert member.calls == 1
+    member.submit(f"{path}/subnets", **fields)
+    return member.status == 400 if member.path != path else False
+
+
 def test_subnets_are_added_and_deleted(member: Browser, three_nodes: EmbeddedCloud) -> None:
     path = make(member, "mine")
     assert "No subnets: guests get no addresses" in member.parsed.text
-    member.submit(f"{path}/subnets", cidr="192.168.8.0/24", gateway="first")
-    assert "The subnet is made." in member.parsed.text
-    member.submit(f"{path}/subnets", cidr="2001:db8:7::/64")
+    assert not add(member, path, cidr="192.168.8.0/24", gateway="first")
+    assert "The subnet 192.168.8.0/24 is made." in member.parsed.text
+    assert not add(member, path, cidr="2001:db8:7::/64")
     text = member.parsed.text
     assert "192.168.8.0/24 192.168.8.1 192.168.8.2 to 192.168.8.254 0 of 253" in text
     assert "2001:db8:7::/64 none" in text
-    assert "Refused: " in member.submit(f"{path}/subnets", cidr="192.168.8.0/25").text
-    assert "Refused: " in member.submit(f"{path}/subnets", cidr="everything").text
+    for odd in ("192.168.8.0/25", "everything"):
+        assert add(member, path, cidr=odd, servers="192.0.2.53")
+        given = member.form(f"{path}/subnets").fields
+        assert (given["cidr"], given["servers"]) == (odd, "192.0.2.53")
     network = three_nodes.connection().network
     wanted = network.find_network("mine")
     assert len(wanted.subnet_ids) == 2
     [page] = [
         one.removeprefix("/dashboard")
-        for one in member.parsed.links
-        if "/subnets/" in one and network.find_subnet(one.split("/")[-2]).ip_version == 4
+        for one in member.get(path).links
+        if one.endswith("/delete")
+        and "/subnets/" in one
+        and network.find_subnet(one.split("/")[-2]).ip_version == 4
     ]
     assert "Delete the subnet 192.168.8.0/24?" in member.get(page).text
     assert "The subnet is deleted." in member.submit(page).text
@@ -129,7 +163,7 @@ def test_a_network_of_the_nodes_is_only_looked_at(
     assert admin.calls == 6
     assert "flat, vmbr0" in text
     assert re.search(r"\d+ of 65\d{3}", text), "an administrator sees those of everybody"
-    assert admin.has_form(f"{path}/subnets")
+    assert f"/dashboard{path}/subnets/create" in admin.parsed.links
 
 
 def test_who_may_what(member: Browser, reader: Browser, admin: Browser) -> None:
@@ -146,3 +180,166 @@ def test_who_may_what(member: Browser, reader: Browser, admin: Browser) -> None:
     for one in ("", "/delete", f"/subnets/{NOBODY}/delete"):
         member.get(f"/networks/{NOBODY}{one}")
         assert member.status == 404
+
+
+def test_the_life_of_a_port(
+    member: Browser, reader: Browser, admin: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "mine", "192.168.7.0/24")
+    network = three_nodes.connection().network
+    group = network.find_security_group("default").id
+    assert f"/dashboard{path}/ports/create" in member.parsed.links
+    member.get(f"{path}/ports/create")
+    assert member.calls == 3
+    assert re.search(rf'value="{group}" checked', member.page.text)
+    fields = {"name": "vip", "address": "192.168.7.50", "mac": "fa:16:3e:aa:bb:01"}
+    text = member.submit(f"{path}/ports/create", **fields, groups=group).text
+    assert "The port vip is made." in text
+    assert "none: the port is free" in text
+    page = member.path
+    port = network.find_port("vip")
+    assert page == f"{path}/ports/{port.id}"
+    assert port.fixed_ips[0]["ip_address"] == "192.168.7.50"
+    assert port.mac_address == "fa:16:3e:aa:bb:01"
+    assert port.security_group_ids == [group]
+    pairs = "192.168.7.60\n192.168.7.64/28"
+    text = member.submit(page, name="front", pairs=pairs, filtered="1", groups=group).text
+    assert "The port is changed." in text
+    assert "192.168.7.64/28" in text
+    port = network.get_port(port.id)
+    assert (port.name, port.security_group_ids) == ("front", [group])
+    assert [one["ip_address"] for one in port.allowed_address_pairs] == pairs.split("\n")
+    text = member.submit(page, pairs="", filtered="").text
+    assert "not filtered" in text
+    port = network.get_port(port.id)
+    assert (port.is_port_security_enabled, port.security_group_ids) == (False, [])
+    member.submit(page, filtered="1")
+    assert "none: nothing reaches it" in member.parsed.text
+    text = member.get(f"{page}/delete").text
+    assert "Its address 192.168.7.50 may be given to others." in text
+    for odd in (reader, admin):
+        odd.get(page)
+        assert odd.status == 200
+        assert odd.calls <= 4
+    assert not reader.has_form(page)
+    for one in (f"{path}/ports/create", page, f"{page}/delete"):
+        reader.post(one, {"csrf": reader.csrf, "name": "theirs"})
+        assert reader.status == 403
+    assert "The port is deleted." in member.submit(f"{page}/delete").text
+    assert member.path == path
+    assert network.find_port(port.id) is None
+
+
+def test_a_refused_port_is_asked_for_again(member: Browser, three_nodes: EmbeddedCloud) -> None:
+    path = make(member, "mine", "192.168.7.0/24")
+    member.get(f"{path}/ports/create")
+    for fields in ({"address": "192.0.2.1"}, {"address": "x"}, {"mac": "y"}, {"name": "x" * 256}):
+        member.submit(f"{path}/ports/create", **fields)
+        assert member.status == 400
+        given = member.form(f"{path}/ports/create").fields
+        assert {name: given[name] for name in fields} == fields
+        member.get(f"{path}/ports/create")
+    network = three_nodes.connection().network
+    assert not list(network.ports(network_id=path.rpartition("/")[2]))
+    port = network.create_port(network_id=path.rpartition("/")[2])
+    page = f"{path}/ports/{port.id}"
+    member.get(page)
+    member.submit(page, pairs="everything", filtered="1", name="odd")
+    assert member.status == 400
+    assert member.form(page).fields["pairs"] == "everything"
+    assert network.get_port(port.id).name == ""
+    other = network.find_network("vmbr0").id
+    for odd in (f"/networks/{other}/ports/{port.id}", f"{path}/ports/{NOBODY}"):
+        for one in ("", "/delete"):
+            member.get(f"{odd}{one}")
+            assert member.status == 404
+
+
+def test_a_free_port_is_attached_by_choosing_it(
+    member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "mine", "192.168.7.0/24")
+    network = three_nodes.connection().network
+    port = network.create_port(network_id=path.rpartition("/")[2], name="vip")
+    create(member, "inside")
+    server = member.path
+    wait_for(member, server, "ACTIVE")
+    tab = f"{server}/network"
+    member.get(tab)
+    assert member.calls == 6
+    address = port.fixed_ips[0]["ip_address"]
+    choices = member.form(tab).choices["port"]
+    assert choices[f"vip: {address} in mine"] == port.id
+    assert len(choices) == 2, "the ports of servers are not free"
+    assert "The interface is attached" in member.submit(tab, port=port.id).text
+    assert network.get_port(port.id).device_id == server.rpartition("/")[2]
+    assert "port" not in member.form(tab).choices
+    text = member.get(f"{path}/ports/{port.id}").text
+    assert "inside" in text
+    assert "Its server loses this interface" in member.get(f"{path}/ports/{port.id}/delete").text
+    member.submit(f"{path}/ports/{port.id}/delete")
+    assert "Under way: The port is being detached from its server" in member.parsed.text
+    eventually(lambda: network.find_port(port.id) is None)
+
+
+def test_a_subnet_has_all_that_is_asked_for_and_changes(
+    member: Browser, reader: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "mine")
+    routes = "10.0.0.0/8 via 192.168.8.1\r\n172.16.0.0/12 via 192.168.8.2"
+    pools = "192.168.8.10 to 192.168.8.19\r\n192.168.8.30-192.168.8.39"
+    asked = {"cidr": "192.168.8.0/24", "name": "front", "gateway": "192.168.8.1", "dhcp": "1"}
+    more = {"servers": "192.0.2.53, 192.0.2.54", "pools": pools, "routes": routes}
+    assert not add(member, path, **asked, **more)
+    text = member.parsed.text
+    assert "0 of 20" in text
+    assert "10.0.0.0/8 via 192.168.8.1 172.16.0.0/12 via 192.168.8.2" in text
+    network = three_nodes.connection().network
+    [subnet] = network.subnets(network_id=path.rpartition("/")[2])
+    assert (subnet.name, subnet.gateway_ip, subnet.is_dhcp_enabled) == (
+        "front",
+        "192.168.8.1",
+        True,
+    )
+    assert subnet.dns_nameservers == ["192.0.2.53", "192.0.2.54"]
+    assert [one["nexthop"] for one in subnet.host_routes] == ["192.168.8.1", "192.168.8.2"]
+    page = f"{path}/subnets/{subnet.id}"
+    assert f"/dashboard{page}" in member.parsed.links
+    member.get(page)
+    assert member.form(page).fields["pools"].splitlines() == [
+        "192.168.8.10 to 192.168.8.19",
+        "192.168.8.30 to 192.168.8.39",
+    ]
+    member.submit(page, dhcp="1")
+    assert "The subnet 192.168.8.0/24 is changed." in member.parsed.text
+    same = network.get_subnet(subnet.id)
+    assert (same.allocation_pools, same.host_routes) == (
+        subnet.allocation_pools,
+        subnet.host_routes,
+    )
+    member.get(page)
+    pools = "192.168.8.100 to 192.168.8.109"
+    member.submit(page, name="back", servers="192.0.2.55", gateway="", pools=pools, routes="")
+    changed = network.get_subnet(subnet.id)
+    assert (changed.name, changed.gateway_ip, changed.is_dhcp_enabled) == ("back", None, False)
+    assert (changed.dns_nameservers, changed.host_routes) == (["192.0.2.55"], [])
+    assert changed.allocation_pools == [{"start": "192.168.8.100", "end": "192.168.8.109"}]
+    for odd in (
+        {"gateway": "192.168.8.100"},
+        {"pools": "192.168.8.100"},
+        {"pools": "192.0.2.1 to 192.0.2.2"},
+        {"servers": "nobody"},
+        {"routes": "10.0.0.0/8"},
+    ):
+        member.get(page)
+        member.submit(page, **odd)
+        assert member.status in (400, 409)
+        given = member.form(page).fields
+        assert {name: given[name] for name in odd} == odd
+    assert network.get_subnet(subnet.id) == changed
+    reader.get(page)
+    assert reader.status == 403
+    reader.post(page, {"csrf": reader.csrf, "name": "theirs"})
+    assert reader.status == 403
+    member.get(f"/networks/{NOBODY}/subnets/{subnet.id}")
+    assert member.status == 404

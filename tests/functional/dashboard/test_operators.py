@@ -155,7 +155,7 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     asked = {"csrf": admin.csrf, "limit": "1", "at_once": "2"}
     assert asked.items() <= admin.parsed.forms[-1].fields.items()
     text = admin.post("/migrations/rebalance", asked).text
-    assert "Done: The servers are being moved." in text
+    assert "Under way: The servers are being moved." in text
     path = admin.path
     assert re.fullmatch(r"/migrations/bulk/\d+", path)
     assert "1 moved, none remain." in follow(admin, path).text
@@ -164,7 +164,7 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     assert text.count("while it runs") == 2
     assert "it is suspended: resume it" in text
     text = admin.submit("/nodes/pve1/drain").text
-    assert "pve1 is disabled, and its servers are being moved." in text
+    assert "Under way: pve1 is disabled, and its servers are being moved." in text
     text = follow(admin, admin.path).text
     assert "2 moved, 1 remain (1: it is suspended: resume it)." in text
     assert text.count("● moved") == 2
@@ -294,7 +294,8 @@ def test_a_manager_sees_the_migrations_of_the_project(
     path = f"/servers/{server.id}"
     manager.get(path)
     assert (
-        "The server is being moved while it runs." in manager.submit(f"{path}/live-migrate").text
+        "Under way: The server is being moved while it runs."
+        in manager.submit(f"{path}/live-migrate").text
     )
     manager.until("/migrations", lambda page: "● completed" in page.text)
     assert manager.calls == 1
@@ -313,7 +314,7 @@ def test_a_manager_sees_the_migrations_of_the_project(
 
 def test_storages_are_listed_once_and_lead_to_their_year(admin: Browser, member: Browser) -> None:
     page = admin.get("/storages")
-    assert re.search(r"Storages [0-9.]+ (GiB )?of [0-9.]+ TiB", page.text)
+    assert re.search(r"Storages\b[^0-9]* [0-9.]+ (GiB )?of [0-9.]+ TiB", page.text)
     names = re.findall(r"charts\?storage=(\w+)&amp;period=year", admin.page.text)
     assert names.count("shared") == 1
     assert names.count("local") == 3
@@ -480,7 +481,10 @@ def test_an_audit_shows_what_is_not_ours(three_nodes: EmbeddedCloud, admin: Brow
     pve.make_vm(150_777, "pve1", name="by-hand", tags="micronova")
     try:
         admin.get("/audit")
-        assert "The audit has begun." in admin.submit("/audit").text
+        assert (
+            "Under way: The clusters and the record are being compared."
+            in admin.submit("/audit").text
+        )
         text = audited(admin).text
         assert "VM foreign 1 ○ notice" in text
         assert "1 differences left" in text

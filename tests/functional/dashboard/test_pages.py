@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from dashboard.pages.meters import CLAIMED
 from dashboard.sections import SECTIONS
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import Browser, Parsed
@@ -75,7 +76,7 @@ def test_everybody_sees_the_lists(people: LogIn, person: str, path: str) -> None
 
 def test_an_administrator_sees_the_capacity(admin: Browser, member: Browser) -> None:
     text = admin.get("/").text
-    assert re.search(r"Nodes up 3 of 3 VCPUs \d+ of \d+ \d+ free in all; at most \d+ on one", text)
+    assert re.search(rf"Nodes up 3 of 3 VCPUs {CLAIMED} \d+ of \d+ \d+ free in all; at most", text)
     assert "Nodes up" not in member.get("/").text
 
 
@@ -107,6 +108,12 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     stop_and_start(member, path)
     open_console(member, path)
     assert in_use(member, "/usage") == ["1", "1", "0.12"]
+    assert member.page.text.count('<svg class="curve"') == 3
+    # more, where others lived a few minutes before
+    for most in ("[1-9][0-9]*", "[1-9][0-9.]+ [MG]iB"):
+        assert re.search(
+            rf"until [0-9-]+ [0-9:]+ UTC, in use at most {most}</title>", member.page.text
+        )
     delete(member, path)
     look_at_the_usage(member, reader)
 
@@ -155,8 +162,9 @@ def look_at_the_usage(member: Browser, reader: Browser) -> None:
             assert "Usage of demo" in browser.parsed.text
             assert browser.calls == 1
             assert not browser.form("/usage").fields.keys() & {"all_tenants", "project"}
-        points = re.findall(r'data-points="([^"]*)"', browser.page.text)
-        assert [float(one.split(",")[-1]) >= 0.12 for one in points] == [True] * 3
+        drawn = re.findall(r'<g class="bands">.*?</g>', browser.page.text)
+        last = [re.findall(r"in use at most ([^<\"]+)</title>", one)[-1] for one in drawn]
+        assert [one not in ("0", "0 B") for one in last] == [True] * 3
         assert "UTC" in browser.parsed.text.rpartition("All numbers as a table")[2]
 
 
@@ -210,6 +218,13 @@ def test_the_forms_of_actions(cleared: None, member: Browser) -> None:
     text = member.submit(f"{path}/resize", flavorRef=flavor["m1.tiny"]).text
     assert "Under way: The server is being resized." in text
     wait_for(member, path, "VERIFY_RESIZE")
+    for action, said in (("revert-resize", "It is stopped"), ("confirm-resize", "The way back")):
+        assert not member.has_form(f"{path}/{action}")
+        text = member.get(f"{path}/{action}").text
+        assert "web-2?" in text
+        assert said in text
+        member.get(path)
+    member.get(f"{path}/confirm-resize")
     member.submit(f"{path}/confirm-resize")
     assert "m1.tiny" in wait_for(member, path, "ACTIVE").text
     member.get(f"{path}/explode")

@@ -64,6 +64,7 @@ def search(browser: Browser, wanted: Any) -> Parsed:
     [
         ("find.me s", "/servers/{server}"),
         ("{server}", "/servers/{server}"),
+        ("{server:.13}", "/servers/{server}"),
         ("{address}", "/servers/{server}"),
         ("{mac}", "/servers/{server}"),
         ("{port}", "/servers/{server}"),

@@ -35,9 +35,11 @@ NAMED = {
     "{change}": "enable",
     "{credential_id}": UUID.replace("-", ""),
     "{flavor_id}": "42",
+    "{group_id}": UUID.replace("-", ""),
     "{host}": "pve1",
     "{number:int}": "1",
     "{project_id}": UUID.replace("-", ""),
+    "{role_id}": UUID.replace("-", ""),
     "{steering}": "pause",
     "{user_id}": UUID.replace("-", ""),
 }

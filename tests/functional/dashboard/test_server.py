@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
+from dashboard.pages.server import actions
 from tests.functional.audit.leaks import Proxmox
 from tests.functional.cloud import EmbeddedCloud, eventually
 from tests.functional.dashboard.browser import Browser
 from tests.functional.dashboard.test_pages import MOST_CALLS, create, wait_for
 
+#: what neither stops a server nor erases anything
+HARMLESS = {
+    *("start", "unpause", "resume", "unshelve", "restore", "image", "lock", "unlock"),
+    *("live-migrate", "retry", "hold"),
+}
 TABS = ("", "/network", "/storage", "/console", "/log", "/history", "/metadata")
 
 
@@ -84,12 +90,15 @@ def test_the_first_tab_says_how_to_log_in(path: str, member: Browser) -> None:
 
 def test_all_that_stops_or_erases_asks_first(path: str, member: Browser) -> None:
     member.get(path)
-    for action in ("stop", "reboot", "reset", "suspend", "resize", "rebuild", "rescue", "shelve"):
-        assert not member.has_form(f"{path}/{action}"), action
-        text = member.get(f"{path}/{action}").text
-        assert "tabbed?" in text
-        assert re.search(r"lost|stopped|stands still", text), action
-        member.get(path)
+    for action in actions.ACTIONS.values():
+        assert bool(action.asks) == (action.name not in HARMLESS), action.name
+        if action.asks:
+            assert not member.has_form(f"{path}/{action.name}"), action.name
+            text = member.get(f"{path}/{action.name}").text
+            assert "tabbed?" in text
+            assert action.asks in text
+            assert re.search(r"lost|deleted|stands still|well", text), action.name
+            member.get(path)
     text = member.get(f"{path}/delete").text
     assert "Delete tabbed?" in text
     assert "is given to others" in text
@@ -107,6 +116,40 @@ def test_forms_begin_with_what_the_server_is(
     text = member.get(f"{path}/resize").text
     assert re.search(r"m1.nano 1 VCPU, 128 MiB, \d+ GiB current", text)
     assert next(iter(member.form(f"{path}/resize").choices["flavorRef"])) == "m1.nano"
+
+
+def test_no_image_is_chosen_where_the_own_is_not_offered(
+    path: str, member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    admin = three_nodes.connection("micronova-admin").image
+    image = admin.find_image("cirros")
+    admin.deactivate_image(image)
+    try:
+        for action, field in (("rebuild", "imageRef"), ("rescue", "rescue_image_ref")):
+            text = member.get(f"{path}/{action}").text
+            assert "The server's own image isn't one of the 1,000 newest" in text
+            form = member.form(f"{path}/{action}")
+            assert form.fields[field] == ""
+            assert "debian-12" in form.choices[field]
+            assert f'name="{field}" required' in member.page.text
+        member.get(f"{path}/rebuild")
+        assert "Refused:" in member.submit(f"{path}/rebuild", imageRef="").text
+        member.get(f"{path}/rebuild?image=nothing")
+        assert "The image that was asked for isn't one of" in member.parsed.text
+        assert member.form(f"{path}/rebuild").fields["imageRef"] == ""
+    finally:
+        admin.reactivate_image(image)
+
+
+def test_no_image_is_chosen_for_a_server_on_a_volume(member: Browser) -> None:
+    create(member, "furnished", source="new", boot_size="2", boot_with="1")
+    furnished = member.path
+    wait_for(member, furnished, "ACTIVE")
+    for action, field in (("rebuild", "imageRef"), ("rescue", "rescue_image_ref")):
+        text = member.get(f"{furnished}/{action}").text
+        assert "The server boots from a volume, so that no image is its own" in text
+        assert member.form(f"{furnished}/{action}").fields[field] == ""
+    member.post(f"{furnished}/delete", {"csrf": member.csrf})
 
 
 def test_name_tags_and_metadata(

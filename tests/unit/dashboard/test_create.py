@@ -12,7 +12,7 @@ import yaml
 from common.errors import Invalid
 from dashboard.pages import flavors, lines
 from dashboard.pages.create import quota, request, spelled, user_data
-from dashboard.pages.create.fit import fit
+from dashboard.pages.create.fit import fit, room
 from dashboard.story import decided
 
 EMPTY: dict[str, Any] = dict.fromkeys(request.ONE, "") | {name: [] for name in request.SEVERAL}
@@ -123,6 +123,36 @@ def test_terraform_quotes_what_it_would_read_otherwise() -> None:
     assert "count = 2" in text
 
 
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"key": "old"}, "old"),
+        ({"key": "old", "key_how": "make", "key_name": "new"}, "new"),
+        ({"key": "old", "key_how": "import", "key_name": "own", "public_key": "ssh x"}, "own"),
+        ({"key": "old", "key_how": "make"}, None),
+    ],
+)
+def test_the_key_pair_is_that_which_is_chosen(fields: dict[str, str], key: str | None) -> None:
+    assert request.body(GIVEN | fields)["server"].get("key_name") == key
+
+
+def test_a_new_key_pair_comes_before_the_server() -> None:
+    form = GIVEN | {"key_how": "make", "key_name": "9's"}
+    text = spelled.command(request.body(form), "small", request.new_key(form))
+    first, _, then = text.partition("\n")
+    assert first.endswith("keypair create --private-key private-key '9'\"'\"'s')")
+    assert "--key-name '9'\"'\"'s'" in then
+    text = spelled.terraform(request.body(form), "small", request.new_key(form))
+    assert text.startswith('resource "openstack_compute_keypair_v2" "_9_s" {\n  name = "9\'s"\n}')
+    assert "key_pair = openstack_compute_keypair_v2._9_s.name" in text
+    nameless = GIVEN | {"key_how": "import", "public_key": "ssh-ed25519 A's"}
+    text = spelled.command(request.body(nameless), "small", request.new_key(nameless))
+    file, create, _ = text.split("\n", 2)
+    assert shlex.split(file) == ["printf", "%s", "ssh-ed25519 A's", ">public-key"]
+    assert create.endswith("keypair create --public-key public-key KEY")
+    assert "--key-name KEY" in text
+
+
 def test_lines_show_only_what_they_give_back() -> None:
     items = {"a": "1", "b": "two\nlines", "c=": "x", " d": "x"}
     assert lines.as_lines(items) == "a=1"
@@ -159,3 +189,22 @@ def test_what_several_decisions_come_to() -> None:
     assert fit([first, second, first]).places == "1 on pve1, 2 on pve2"
     some = fit([first, second, none, none])
     assert (some.fitting, some.count, some.refused) == (2, 4, none)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ({"fits": True, "servers": 1}, "Yes, there is room for it now."),
+        ({"fits": True, "servers": 3}, "Yes, there is room for all of them now."),
+        ({"servers": 3, "lacks_room": True}, "Not now: hosts have no room for all 3."),
+        (
+            {"servers": 1, "refused_by": ["image", "storage_room"]},
+            "Not now: no host can take it. The hosts are refused by: image, storage room.",
+        ),
+        ({"servers": 2}, "Not now: no host can take all of them."),
+    ],
+)
+def test_members_read_a_kind_of_reason(found: dict[str, Any], text: str) -> None:
+    whole = {"fits": False, "lacks_room": False, "refused_by": [], **found}
+    assert room({"fit": whole}).text == text
+    assert room({"fit": whole}).fits == whole["fits"]

@@ -45,11 +45,11 @@ def test_each_number_has_the_unit_that_suits_it(
 def test_a_sum_says_what_is_free_in_all_and_at_one_place() -> None:
     amount = {"total": 3 << 20, "used": 1 << 20, "free": 2 << 20}
     most = {"name": "pve2", "free": 512 << 10}
-    memory = of_amount("Memory", {**amount, "most_free": most}, "MiB", "node")
+    memory = of_amount("Memory", {**amount, "most_free": most}, "MiB", "node", "claimed")
     assert (memory.strong, memory.rest) == ("1", "of 3 TiB")
     assert memory.note == "2 TiB free in all; at most 512 GiB on one node (pve2)"
     none = {"total": 0, "used": 0, "free": 0, "most_free": None}
-    assert of_amount("VCPUs", none, "", "node").note == "0 free in all"
+    assert of_amount("VCPUs", none, "", "node", "claimed").note == "0 free in all"
 
 
 def test_what_hosts_and_storages_have() -> None:
@@ -58,6 +58,9 @@ def test_what_hosts_and_storages_have() -> None:
     assert not vcpus.warns
     assert (memory.used, memory.limit, memory.unit) == (2, 4, "GiB")
     assert disk.warns
+    assert [one.measure.rpartition(", ")[2] for one in (vcpus, memory, disk)] == [
+        *("of its threads", "of what it has", "of the storage of root disks"),
+    ]
     facts = {"total_capacity_gb": 10, "free_capacity_gb": 4, "storage_protocol": "nfs"}
     pool = of_pool({"name": "pve1@shared#shared", "capabilities": facts})
     assert (pool.title, pool.used, pool.limit) == ("pve1@shared (nfs)", 6, 10)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
+from common import clock
 from dashboard.cloud import Missing
 from dashboard.pages.queues import by_host
 
@@ -30,3 +32,10 @@ def test_what_waits_anywhere_is_summed() -> None:
 
 def test_nothing_is_known_where_the_api_refuses() -> None:
     assert by_host(Missing("no")) == {}
+
+
+def test_when_they_were_reported_is_a_time() -> None:
+    host = {"host": "pve1", "reported_seconds_ago": 90, "queues": [a_queue("storage", "local")]}
+    at = datetime.datetime.fromisoformat(by_host({"hosts": [host]})["pve1"].reported_at)
+    assert clock.utcnow() - at >= datetime.timedelta(seconds=90)
+    assert at.tzinfo is not None

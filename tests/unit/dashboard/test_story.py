@@ -35,6 +35,13 @@ def test_the_waterfall_has_changes_attempts_tasks_and_faults() -> None:
     assert (fault["remedy"], fault["upid"]) == (FAULT["remedy"], UPID)
 
 
+def test_only_what_administrators_see_has_hosts() -> None:
+    for host, expected in (("pve1", True), (None, False)):
+        events = [a_step(1, "Success", host=host)]
+        [shown] = operations_of({"operations": [an_operation(events=events)]})
+        assert shown.has_hosts is expected
+
+
 def test_a_short_step_at_the_end_can_be_seen() -> None:
     step = {**a_step(4, "Success"), "finished_at": "2026-01-01T00:00:04.000000"}
     [told] = operations_of({"operations": [an_operation(events=[step], transitions=[])]})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from common.story.text import parse_time
 from dashboard.drawing import charts
 from dashboard.drawing.charts import (
     BANDS,
@@ -15,7 +16,8 @@ from dashboard.drawing.charts import (
     ceiling,
     groups,
     paths,
-    tick_labels,
+    steps,
+    ticks,
 )
 
 HOUR = [f"2026-11-29T00:{minute:02d}:00Z" for minute in range(60)]
@@ -41,6 +43,26 @@ def test_gaps_are_left_open_and_single_values_seen() -> None:
     assert drawn == ["M150.0 112.5h75.0", "M450.0 75.0L600.0 75.0"]
     assert list(paths([], 1)) == []
     assert list(paths([None], 1)) == []
+
+
+def test_steps_hold_for_their_interval_and_leave_gaps_open() -> None:
+    assert list(steps([1, 1, None, 2, 0], 2)) == [
+        "M0.0 75.0H240.0",
+        "M360.0 0.0H480.0V150.0H600.0",
+    ]
+    assert list(steps([], 1)) == []
+
+
+def test_a_band_of_steps_says_the_most() -> None:
+    times = [f"2026-11-{1 + hour // 24:02d}T{hour % 24:02d}:00:00Z" for hour in range(2 * BANDS)]
+    values: list[float | None] = [1.0, 3.0] * BANDS
+    known = answer(servers=("count", values))
+    for most, said in ((True, "in use 3"), (False, "in use 2")):
+        [found] = charts.charts(
+            [Drawing("Servers", (("servers", "in use"),), steps=most)], known, times
+        )
+        assert {band.said for band in found.bands} == {said}
+        assert found.scale == (["6", "3", "0"] if most else ["5", "2.5", "0"])
 
 
 @pytest.mark.parametrize(
@@ -81,12 +103,14 @@ def test_a_chart_says_its_values() -> None:
     [chart] = charts.charts(drawings, known, HOUR)
     assert (chart.title, chart.limit) == ("Memory", "4.0 GiB")
     assert chart.scale == ["4.0 GiB", "2.0 GiB", "0 B"]
-    assert chart.times == ["00:00", "00:14", "00:29", "00:44", "00:59"]
+    assert [one.text for one in chart.times] == ["00:00", "00:14", "00:29", "00:44", "00:59"]
+    assert not any(one.is_day for one in chart.times)
     [line] = chart.lines
     assert (line.title, line.now, line.most) == ("in use", "1.0 GiB", "1.0 GiB")
     assert chart.said == "in use 1.0 GiB on average, 1.0 GiB at most"
     assert len(chart.bands) == BANDS
-    assert chart.bands[0].text == "until 2026-11-29 00:00, in use 1.0 GiB"
+    assert parse_time(chart.bands[0].until) == parse_time("2026-11-29T00:00:00Z")
+    assert chart.bands[0].said == "in use 1.0 GiB"
     assert chart.bands[-1].x + chart.bands[-1].width == pytest.approx(WIDTH)
 
 
@@ -100,8 +124,10 @@ def test_the_table_has_the_newest_first() -> None:
 
 def test_long_periods_are_labelled_by_days() -> None:
     days = [f"2026-11-{day:02d}T00:00:00Z" for day in range(1, 30)]
-    assert tick_labels(days) == ["01 Nov", "08 Nov", "15 Nov", "22 Nov", "29 Nov"]
-    assert tick_labels([]) == []
+    texts = [one.text for one in ticks(days)]
+    assert texts == ["01 Nov", "08 Nov", "15 Nov", "22 Nov", "29 Nov"]
+    assert all(one.is_day for one in ticks(days))
+    assert ticks([]) == []
 
 
 @pytest.mark.parametrize("drawings", [charts.OF_SERVER, charts.OF_HOST, charts.OF_STORAGE])

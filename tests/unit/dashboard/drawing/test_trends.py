@@ -62,3 +62,17 @@ def test_nothing_and_what_lacks_a_metric() -> None:
     known, times = trends.summed([answer([100, 200], [1, 2], [3, 3])], NAMES)
     [chart] = charts.charts([charts.Drawing("x", (("used", "in use"),), "total")], known, times)
     assert chart.limit == "3 B"
+
+
+def test_a_sum_can_be_added_to() -> None:
+    several = [
+        answer([100, 200, 250], [1, 2, 3], [9, 9, 9]),
+        answer([200, 300], [5, None], [7, 7]),
+        answer([150, 200], [10, 20], [30, 30], step=50),
+        answer([], [], []),
+    ]
+    whole = trends.summed(several, NAMES)
+    step_by_step = trends.NOTHING
+    for one in several:
+        step_by_step = trends.merged([step_by_step, one], NAMES)
+    assert trends.summed([step_by_step], NAMES) == whole

@@ -8,7 +8,9 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+from common.guest.requirements import requirements
 
 #: resource class → amount, in a fixed order
 _Amounts = tuple[tuple[str, int], ...]
@@ -29,8 +31,24 @@ class Kind:
     """Those of them that matter."""
 
 
+class Empty(Protocol):
+    """What a host, or a kind of hosts, has for servers when it is empty."""
+
+    @property
+    def zone(self) -> str:
+        """Return its availability zone."""
+
+    @property
+    def capacity(self) -> Mapping[str, int]:
+        """Return what may be allocated: resource class → amount."""
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """Return its traits, at least those that somebody asks for."""
+
+
 class Wanted(NamedTuple):
-    """A server that waits."""
+    """What a server asks of its host."""
 
     needs: Mapping[str, int]
     """Resource class → amount."""
@@ -40,14 +58,30 @@ class Wanted(NamedTuple):
     """Traits."""
     forbidden: frozenset[str] = frozenset()
 
-    def may_be_on(self, kind: Kind) -> bool:
-        """Return whether an empty host of a kind could take it."""
+    def may_be_on(self, host: Empty) -> bool:
+        """Return whether a host could take it if that were empty."""
         return (
-            self.zone in (None, kind.zone)
-            and self.required <= kind.traits
-            and not self.forbidden & kind.traits
-            and all(kind.capacity.get(name, 0) >= amount for name, amount in self.needs.items())
+            self.zone in (None, host.zone)
+            and self.required <= host.traits
+            and not self.forbidden & host.traits
+            and holds(host.capacity, self.needs)
         )
+
+
+def wanted_of(
+    needs: Mapping[str, int],
+    zone: str | None,
+    flavor: Mapping[str, Any],
+    properties: Mapping[str, str],
+) -> Wanted:
+    """Return what a build asks of its host, with the traits of its flavor and image."""
+    asked = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
+    return Wanted(needs, zone, asked.required, asked.forbidden)
+
+
+def holds(room: Mapping[str, int], needs: Mapping[str, int]) -> bool:
+    """Return whether there is so much of each class."""
+    return all(room.get(name, 0) >= amount for name, amount in needs.items())
 
 
 @dataclass(frozen=True)

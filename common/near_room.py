@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from common import more_hosts
+from common.more_hosts import Wanted, holds
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,6 @@ class HostRoom:
     free: Mapping[str, int]
     """Resource class → what is free now; a class that servers' records don't count is left out."""
     traits: frozenset[str]
-
-
-class Asked(NamedTuple):
-    """What a server asks of its host."""
-
-    needs: Mapping[str, int]
-    """Resource class → amount."""
-    zone: str | None
-    """None: any."""
-    required: frozenset[str] = frozenset()
-    """Traits."""
-    forbidden: frozenset[str] = frozenset()
-
-    def may_be_on(self, one: HostRoom) -> bool:
-        """Return whether a host could take it if that were empty."""
-        return (
-            self.zone in (None, one.zone)
-            and self.required <= one.traits
-            and not self.forbidden & one.traits
-            and _holds(one.capacity, self.needs)
-        )
 
 
 class Near(NamedTuple):
@@ -63,7 +43,7 @@ class Ending(NamedTuple):
     """Resource class → amount."""
 
 
-def nearest(asked: Asked, hosts: Iterable[HostRoom]) -> Near | None:
+def nearest(asked: Wanted, hosts: Iterable[HostRoom]) -> Near | None:
     """Return the host that lacks the least part of what a server asks for.
 
     Those that lack nothing refuse it for another reason, or are about to take it. None: no other
@@ -78,28 +58,24 @@ def nearest(asked: Asked, hosts: Iterable[HostRoom]) -> Near | None:
 
 
 def would_make_room(
-    asked: Asked, hosts: Iterable[HostRoom], endings: Iterable[Ending]
+    asked: Wanted, hosts: Iterable[HostRoom], endings: Iterable[Ending]
 ) -> Iterator[str]:
     """Yield the servers whose end would make room, each with what is free beside it."""
     there = {one.host: one for one in hosts if asked.may_be_on(one)}
     for one in endings:
         room = there.get(one.host)
-        if room is not None and _holds(
+        if room is not None and holds(
             {name: amount + one.has.get(name, 0) for name, amount in room.free.items()},
             asked.needs,
         ):
             yield one.uuid
 
 
-def one_more(asked: Asked, hosts: Iterable[HostRoom]) -> str | None:
+def one_more(asked: Wanted, hosts: Iterable[HostRoom]) -> str | None:
     """Return a host of the most frequent kind that would do when empty; None: there is none."""
     able = (one for one in hosts if asked.may_be_on(one))
     found = more_hosts.kinds((one.host, one.zone, one.capacity, one.traits) for one in able)
     return found[0].like if found else None
-
-
-def _holds(there: Mapping[str, int], needs: Mapping[str, int]) -> bool:
-    return all(there.get(name, 0) >= amount for name, amount in needs.items())
 
 
 def _lacks(needs: Mapping[str, int], free: Mapping[str, int]) -> dict[str, int]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from common.errors import Invalid
-from common.guest.requirements import requirements
+from common.more_hosts import Wanted, wanted_of
 from conductor.cloud import Cloud
 from conductor.store.servers import waiting
 from conductor.store.servers.waiting import Place, Waiting
@@ -18,12 +18,12 @@ from conductor.store.servers.waiting import Place, Waiting
 _AGAIN_SECONDS = 60
 
 
-@dataclass(frozen=True)
-class _Traits:
-    """Traits that a host must and must not have."""
+class _Host(NamedTuple):
+    """An empty host, as a build sees it; see ``common.more_hosts.Empty``."""
 
-    required: frozenset[str]
-    forbidden: frozenset[str]
+    zone: str
+    capacity: Mapping[str, int]
+    traits: frozenset[str]
 
 
 class AbleHosts:
@@ -37,7 +37,8 @@ class AbleHosts:
         """Providers that were looked for among the hosts: some may be no hosts of ours."""
         self._with: dict[str, frozenset[str]] = {}
         """Trait → the providers that have it."""
-        self._traits: dict[int, _Traits] = {}
+        self._asked: dict[int, Wanted] = {}
+        """Operation → what it asks of its host."""
 
     def forget(self) -> None:
         """Have all hosts read again."""
@@ -60,29 +61,25 @@ class AbleHosts:
         alike: dict[object, frozenset[str]] = {}
         made = []
         for one in found:
-            traits = self._traits.get(one.operation_id)
-            key = (one.zone, traits, tuple(sorted(one.needs.items())))
+            asked = self._asked.get(one.operation_id, Wanted(one.needs, one.zone))
+            key = (*asked[1:], tuple(sorted(one.needs.items())))
             if key not in alike:
-                alike[key] = frozenset(self._able(one, traits, usable))
+                alike[key] = frozenset(self._able(asked, usable))
             passed = one.overtaken + overtaken.get(one.operation_id, 0)
             made.append(dataclasses.replace(one, able=alike[key], overtaken=passed))
         return made
 
     def _read(self, found: Sequence[Waiting], room: Collection[str]) -> None:
-        self._traits = {
-            one.operation_id: self._traits[one.operation_id]
-            for one in found
-            if one.operation_id in self._traits
-        }
-        new = [one.operation_id for one in found if one.operation_id not in self._traits]
+        by_id = {one.operation_id: one for one in found}
+        self._asked = {number: one for number, one in self._asked.items() if number in by_id}
+        new = [number for number in by_id if number not in self._asked]
         again = self._timer() >= self._read_again_at or not self._known.issuperset(room)
         if not (new or again):
             return
         with self._cloud.store.read() as connection:
-            self._traits |= {
-                number: _traits(flavor, properties)
-                for number, flavor, properties in waiting.flavors_of(connection, new)
-            }
+            for number, flavor, properties in waiting.flavors_of(connection, new):
+                one = by_id[number]
+                self._asked[number] = wanted_of(one.needs, one.zone, flavor, properties)
             if again:
                 self._places = waiting.places(connection)
         if again:
@@ -90,22 +87,14 @@ class AbleHosts:
             self._known = frozenset(room).union(one.uuid for one in self._places)
             self._read_again_at = self._timer() + _AGAIN_SECONDS
 
-    def _able(
-        self, one: Waiting, traits: _Traits | None, places: Iterable[Place]
-    ) -> Iterator[str]:
-        for place in places:
-            capacity = place.capacity
-            if one.zone not in (None, place.zone) or any(
-                capacity.get(name, amount) < amount for name, amount in one.needs.items()
-            ):
-                continue
-            if traits is None or self._has(place.uuid, traits):
-                yield place.uuid
-
-    def _has(self, uuid: str, traits: _Traits) -> bool:
-        return all(uuid in self._providers(name) for name in traits.required) and not any(
-            uuid in self._providers(name) for name in traits.forbidden
-        )
+    def _able(self, asked: Wanted, places: Iterable[Place]) -> Iterator[str]:
+        traits = asked.required | asked.forbidden
+        for one in places:
+            # Classes that a host's facts don't name may be in placement all the same.
+            capacity = {**asked.needs, **one.capacity}
+            has = frozenset(name for name in traits if one.uuid in self._providers(name))
+            if asked.may_be_on(_Host(one.zone, capacity, has)):
+                yield one.uuid
 
     def _providers(self, trait: str) -> frozenset[str]:
         """Return the providers that have a trait. A request for each trait that is asked for."""
@@ -117,8 +106,3 @@ class AbleHosts:
                 found = []
             self._with[trait] = frozenset(one.uuid for one in found)
         return self._with[trait]
-
-
-def _traits(flavor: Mapping[str, Mapping[str, str]], properties: Mapping[str, str]) -> _Traits:
-    asked = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
-    return _Traits(asked.required, asked.forbidden)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import more_hosts
-from common.guest.requirements import requirements
 from common.more_hosts import More, Wanted
 from common.resources.states import OPEN_STATES
 from db import schema
@@ -104,8 +103,7 @@ def wanted(connection: sa.Connection) -> list[Wanted]:
     for needs, zone, flavor, properties in connection.execute(
         query.join(schema.servers, _S.uuid == found.c.server_uuid)
     ):
-        asked = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
-        made.append(Wanted(needs, zone, asked.required, asked.forbidden))
+        made.append(more_hosts.wanted_of(needs, zone, flavor, properties))
     return made
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import near_room
-from common.guest.requirements import requirements
-from common.near_room import Asked, Ending, HostRoom, Near
+from common.more_hosts import Wanted, wanted_of
+from common.near_room import Ending, HostRoom, Near
 from db import schema
 from db.reads.hosts import hosts
 from db.reads.ledger.waiting import Waiting
@@ -61,7 +61,7 @@ def read(
     return ways
 
 
-def _ways(asked: Asked, rooms: Sequence[HostRoom], endings: Sequence[Ending]) -> Ways:
+def _ways(asked: Wanted, rooms: Sequence[HostRoom], endings: Sequence[Ending]) -> Ways:
     known = asked.needs.keys() <= hosts.SIZES.keys()
     ends = near_room.would_make_room(asked, rooms, endings if known else ())
     return Ways(
@@ -69,14 +69,13 @@ def _ways(asked: Asked, rooms: Sequence[HostRoom], endings: Sequence[Ending]) ->
     )
 
 
-def _asked(connection: sa.Connection, found: Sequence[Waiting]) -> Mapping[str, Asked]:
+def _asked(connection: sa.Connection, found: Sequence[Waiting]) -> Mapping[str, Wanted]:
     of = {one.server_uuid: one for one in found}
     query = sa.select(_S.uuid, _S.flavor, _S.image_properties).where(_S.uuid.in_(sorted(of)))
     made = {}
     for uuid, flavor, properties in connection.execute(query):
-        wants = requirements(0, 0, 0, flavor.get("extra_specs") or {}, properties)
         one = of[uuid]
-        made[uuid] = Asked(one.needs, one.zone, wants.required, wants.forbidden)
+        made[uuid] = wanted_of(one.needs, one.zone, flavor, properties)
     return made
 
 

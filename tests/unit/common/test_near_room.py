@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from common.near_room import Asked, Ending, HostRoom, Near, nearest, one_more, would_make_room
+from common.more_hosts import Wanted
+from common.near_room import Ending, HostRoom, Near, nearest, one_more, would_make_room
 
 EMPTY = {"VCPU": 16, "MEMORY_MB": 4096}
 
@@ -16,8 +17,8 @@ def a_host(name: str, vcpus: int, memory: int = 4096, **changes: Any) -> HostRoo
     return HostRoom(name, free={"VCPU": vcpus, "MEMORY_MB": memory}, **(values | changes))
 
 
-def asks(zone: str | None = None, **traits: frozenset[str]) -> Asked:
-    return Asked({"VCPU": 8, "MEMORY_MB": 2048}, zone, **traits)
+def asks(zone: str | None = None, **traits: frozenset[str]) -> Wanted:
+    return Wanted({"VCPU": 8, "MEMORY_MB": 2048}, zone, **traits)
 
 
 FAST, SLOW = frozenset({"CUSTOM_FAST"}), frozenset({"CUSTOM_SLOW"})
@@ -42,12 +43,12 @@ FAST, SLOW = frozenset({"CUSTOM_FAST"}), frozenset({"CUSTOM_SLOW"})
         (asks(), [], None),
     ],
 )
-def test_the_nearest_host(asked: Asked, hosts: list[HostRoom], found: Near | None) -> None:
+def test_the_nearest_host(asked: Wanted, hosts: list[HostRoom], found: Near | None) -> None:
     assert nearest(asked, hosts) == found
 
 
 def test_a_class_that_records_do_not_count_is_never_lacking() -> None:
-    asked = Asked({"VCPU": 8, "CUSTOM_GPU": 1}, None)
+    asked = Wanted({"VCPU": 8, "CUSTOM_GPU": 1}, None)
     full = a_host("b", 6, capacity=EMPTY | {"CUSTOM_GPU": 1})
     assert nearest(asked, [full, a_host("c", 7)]) == Near("b", {"VCPU": 2})
 

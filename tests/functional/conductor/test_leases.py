@@ -176,6 +176,7 @@ def test_unavailable_neighbours_only_delay(world: World) -> None:
     world.scheduler.down = True
     (uuid,) = world.create()
     world.until(uuid, "building", "scheduling")
+    world.until_paused()
     world.scheduler.down = False
     world.make_due()
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)

@@ -222,6 +222,9 @@ class EvacuationPlan(Plan):
     """As it was seen there."""
     seen: str = ""
     """What the manager did when it was last looked at."""
+    waits_since: datetime.datetime | None = None
+    """Since when the manager finds no node, where the server waits for room."""
+    waits_until: datetime.datetime | None = None
 
 
 @dataclass(frozen=True)

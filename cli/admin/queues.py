@@ -65,7 +65,7 @@ def waiting_rows(cloud: Cloud) -> Iterator[tuple[Any, ...]]:
 
 
 def move_row(one: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the row of a server that a drain could not move yet."""
+    """Return the row of a server that a drain, or an evacuation, could not move yet."""
     nothing = Blank(None)
     return (
         one["action"],

@@ -1,12 +1,14 @@
 """Evacuation: the HA manager recovers the VM of a lost node on another one, and is waited for.
 
 Nothing is fenced, started or moved from here. The manager chooses the node; the record follows to
-where the VM was seen, by its marks, and the claim before it.
+where the VM was seen, by its marks, and the claim before it. A server that asks to wait for room
+(``micronova:wait``) is waited for so long while the manager finds no node.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 
 from common import clock
 from common.errors import GenerationConflict, Unavailable
@@ -19,6 +21,7 @@ from conductor.cloud import Cloud
 from conductor.engine import close
 from conductor.engine.stages import Stage, Table, Task
 from conductor.plans import EvacuationPlan, Place
+from conductor.servers.waiting.waits import asked_seconds, waited
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
 from conductor.store.ledger import operations as ledger
@@ -29,6 +32,8 @@ from conductor.sync import allocations, whereabouts
 LOG = logger(__name__)
 
 STEP = "conductor_await_recovery"
+#: the manager's state of a guest that it has fenced, and for which it finds no node
+_NO_NODE = "recovery"
 _SHOWN = TaskState.REBUILDING
 
 
@@ -63,6 +68,8 @@ class EvacuationFlow:
         elif service.online:
             text = f"Its node {service.node} is back, and the HA manager left it there."
             self._failed(task, text, VmState(task.server.vm_state))
+        elif service.state == _NO_NODE and _is_over(_plan(task)):
+            self._on_deadline(task)
         else:
             self._wait(task, service)
         return None
@@ -111,21 +118,40 @@ class EvacuationFlow:
 
     def _wait(self, task: Task, service: HaService) -> None:
         """Have any conductor look again; what the manager does is written down when it changes."""
-        operation, plan = task.operation, _plan(task)
-        seen = f"{service.node}: {_state(service)}"
+        operation, before = task.operation, _plan(task)
+        plan = dataclasses.replace(before, seen=f"{service.node}: {_state(service)}")
+        if service.state == _NO_NODE:
+            plan = self._waits_for_room(task, plan)
 
         def work(connection: Transaction) -> None:
-            if seen != plan.seen:
+            if plan != before:
                 self._note(connection, task, service, None)
-                now = dataclasses.replace(plan, seen=seen)
-                leases.advance(connection, operation, now, "recover", self._cloud.name)
+                leases.advance(connection, operation, plan, "recover", self._cloud.name)
                 status = MigrationStatus.RUNNING
                 migrations.set_status(connection, plan.migration_id, status, operation)
+            if plan.waits_until is not None and before.waits_until is None:
+                deadline = plan.waits_until + self._patience
+                message = "It waits for room: the HA manager finds no node for its VM."
+                ledger.save(connection, operation.id, deadline=deadline, message=message)
             leases.postpone(
                 connection, operation.id, float(self._cloud.conf.conductor.scan_seconds)
             )
 
         self._cloud.store.run(work)
+
+    def _waits_for_room(self, task: Task, plan: EvacuationPlan) -> EvacuationPlan:
+        """Return the plan with how long it waits, where its server asks to, from now on."""
+        seconds = asked_seconds(self._cloud, task.server)
+        if plan.waits_until is not None or not seconds:
+            return plan
+        now = clock.utcnow()
+        until = now + datetime.timedelta(seconds=seconds)
+        return dataclasses.replace(plan, waits_since=now, waits_until=until)
+
+    @property
+    def _patience(self) -> datetime.timedelta:
+        """How long the manager may take once it has found a node."""
+        return datetime.timedelta(seconds=int(self._cloud.conf.conductor.move_timeout_seconds))
 
     @staticmethod
     def _note(connection: Transaction, task: Task, service: HaService, result: str | None) -> None:
@@ -175,9 +201,10 @@ class EvacuationFlow:
         LOG.warning("Server %s: %s", task.server.uuid, text)
 
     def _on_deadline(self, task: Task) -> None:
-        seen = _plan(task).seen
-        last = f" It was last seen on {seen}." if seen else ""
-        self._failed(task, f"The HA manager did not recover it in time.{last}")
+        plan = _plan(task)
+        last = f" It was last seen on {plan.seen}." if plan.seen else ""
+        late = f"The HA manager did not recover it in time.{last}{waited(plan.waits_since)}"
+        self._failed(task, late)
 
     def _on_superseded(self, task: Task) -> None:
         """End it: another operation has the server."""
@@ -195,6 +222,10 @@ class EvacuationFlow:
 def _state(service: HaService) -> str:
     """Return what the manager does, or, where it acts no more, what it is asked to."""
     return service.state if service.wanted in ("started", "stopped") else service.wanted
+
+
+def _is_over(plan: EvacuationPlan) -> bool:
+    return plan.waits_until is not None and plan.waits_until <= clock.utcnow()
 
 
 def _plan(task: Task) -> EvacuationPlan:

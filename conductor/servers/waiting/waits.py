@@ -50,9 +50,9 @@ def asked_seconds(cloud: Cloud, server: Server) -> int:
     return min(asked, int(cloud.conf.conductor.wait_most_seconds))
 
 
-def waited(operation: Operation) -> str:
-    """Return for how long a build waited, as a sentence after others; empty: it did not."""
-    since = operation.planned(CreatePlan).waits_since
+def waited(since: datetime.datetime | None) -> str:
+    """Return for how long it was waited since then, as a sentence after others; empty: it was
+    not."""
     if since is None:
         return ""
     return f" It waited {int((clock.utcnow() - since).total_seconds())} s for room."
@@ -113,7 +113,7 @@ class Waits:
         if not seconds:
             return ""
         if all(_is_over(operation) for operation, _ in builds):
-            return waited(builds[0][0])
+            return waited(builds[0][0].planned(CreatePlan).waits_since)
         gang = builds[0][0].request_id if len(builds) > 1 else None
         if gang is not None and not free_room.has_room(
             room, allocations.whole(builds[0][1]), len(builds)

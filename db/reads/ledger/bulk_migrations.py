@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from common import clock, codec
+from common import codec
 from common.guest.requirements import requirements
 from common.resources.bulk_migrations import ACTIONS, Move, Steering
 from common.resources.states import OPEN_STATES
@@ -17,6 +17,7 @@ from db import schema
 from db.reads.ledger.operations import state_now
 
 _T = schema.operations.c
+_EVACUATE = "evacuate"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ def stages(connection: sa.Connection, operation_ids: Iterable[int]) -> Mapping[i
 class WaitingMove:
     """The move of a server that waits for room on another host."""
 
-    bulk_migration: int
+    bulk_migration: int | None
+    """None: it is an evacuation."""
     action: str
     request_id: str
     server_uuid: str
@@ -93,17 +95,54 @@ class WaitingMove:
     reason: str | None
 
 
+class _Waits(NamedTuple):
+    """What the ledger says of a move that waits."""
+
+    bulk_migration: int | None
+    action: str
+    request_id: str
+    source: str
+    since: datetime.datetime
+    until: str | None
+    reason: str | None
+
+
+def _moves(row: Any) -> Iterator[tuple[str, _Waits]]:
+    """Yield the servers of a bulk migration that wait for room."""
+    for one in row.plan.get("moves", ()):
+        move = codec.load(Move, one)
+        if move.waits_since is not None and move.waits_for_room:
+            yield (
+                move.server_uuid,
+                _Waits(
+                    *(row.id, row.action, row.request_id, move.source, move.waits_since),
+                    *(row.plan.get("waits_until"), move.reason),
+                ),
+            )
+
+
+def _evacuation(row: Any) -> Iterator[tuple[str, _Waits]]:
+    """Yield the server of an evacuation, if that waits for room."""
+    plan = row.plan
+    if since := plan.get("waits_since"):
+        yield (
+            row.resource_id,
+            _Waits(
+                *(None, row.action, row.request_id, plan["source"]["host"]),
+                *(datetime.datetime.fromisoformat(since), plan.get("waits_until"), row.message),
+            ),
+        )
+
+
 def waiting_moves(connection: sa.Connection) -> list[WaitingMove]:
-    """Return the moves that wait for room, by since when. One query if there are none, else
-    two."""
-    columns = (_T.id, _T.action, _T.request_id, _T.plan)
-    query = sa.select(*columns).where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
-    waits = {}
+    """Return the moves and evacuations that wait for room, by since when. One query if there are
+    none, else two."""
+    columns = (_T.id, _T.action, _T.request_id, _T.resource_id, _T.message, _T.plan)
+    actions = (*ACTIONS, _EVACUATE)
+    query = sa.select(*columns).where(_T.action.in_(actions), _T.state.in_(OPEN_STATES))
+    waits: dict[str, _Waits] = {}
     for row in connection.execute(query):
-        for one in row.plan.get("moves", ()):
-            move = codec.load(Move, one)
-            if move.waits_for_room:
-                waits[move.server_uuid] = (row, move)
+        waits |= dict(_evacuation(row) if row.action == _EVACUATE else _moves(row))
     if not waits:
         return []
     of = schema.servers.c
@@ -113,7 +152,6 @@ def waiting_moves(connection: sa.Connection) -> list[WaitingMove]:
     )
     found = []
     for server in connection.execute(about.where(of.uuid.in_(sorted(waits)))):
-        row, move = waits[server.uuid]
         needs = requirements(
             server.vcpus,
             server.memory_mib,
@@ -123,17 +161,11 @@ def waiting_moves(connection: sa.Connection) -> list[WaitingMove]:
         )
         found.append(
             WaitingMove(
-                bulk_migration=row.id,
-                action=row.action,
-                request_id=row.request_id,
                 server_uuid=server.uuid,
                 project_id=server.project_id,
-                source=move.source,
                 needs=needs.resources,
                 zone=server.pinned_availability_zone,
-                since=move.waits_since or clock.utcnow(),
-                until=row.plan.get("waits_until"),
-                reason=move.reason,
+                **waits[server.uuid]._asdict(),
             )
         )
     return sorted(found, key=lambda one: (one.since, one.server_uuid))

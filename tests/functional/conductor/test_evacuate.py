@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from common.messages.facts import HaService, Inspection
 from common.resources.states import PowerState
 from conductor.servers.move import begin_evacuation
 from db import schema
+from db.reads.ledger import bulk_migrations
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.takeover.cloud import ADMIN
 
@@ -33,9 +35,10 @@ def world(tmp_path: Path) -> Iterator[World]:
 class Lost:
     """A server whose node is lost, and what the manager of high availability does with it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, wait: str | None = None) -> None:
         self.world = world
-        (self.uuid,) = world.create()
+        hints = {} if wait is None else {"micronova:wait": wait}
+        (self.uuid,) = world.create(scheduler_hints=hints)
         world.answer(world.compute.wait_for(1), ok=True, power_state=1)
         self.vmid = int(world.until(self.uuid, "active").vmid)
         world.until_operation("done")
@@ -192,6 +195,37 @@ def test_it_takes_too_long(lost: Lost) -> None:
     lost.world.conductor.store.run(lambda c: c.execute(late))
     lost.world.until(lost.uuid, "error")
     assert lost.fault().endswith("in time. It was last seen on pve1: recovery.")
+
+
+def test_a_server_that_waits_for_room_is_waited_for_while_there_is_no_node(world: World) -> None:
+    lost = Lost(world, wait="600")
+    lost.evacuate()
+    lost.until_seen("fence")
+    [operation] = [one for one in world.rows(schema.operations) if one.action == "evacuate"]
+    soon = operation.deadline
+    assert "waits" not in str(operation.message)
+    lost.looks("pve1", "recovery")
+    lost.until_seen("recovery")
+    operation = world.rows(schema.operations)[-1]
+    assert operation.message.startswith("It waits for room")
+    assert operation.deadline - soon > datetime.timedelta(seconds=500)
+    with world.conductor.store.read() as connection:
+        [waits] = bulk_migrations.waiting_moves(connection)
+    assert (waits.server_uuid, waits.action, waits.source) == (lost.uuid, "evacuate", "pve1")
+    assert (waits.needs, waits.reason) == (SMALL, operation.message)
+    lost.is_on("pve2")
+    lost.looks("pve2", "started", online=True)
+    assert world.until(lost.uuid, "active").host == "pve2"
+    with world.conductor.store.read() as connection:
+        assert bulk_migrations.waiting_moves(connection) == []
+
+
+def test_it_waits_for_room_for_its_time(world: World) -> None:
+    lost = Lost(world, wait="1")
+    lost.looks("pve1", "recovery")
+    lost.evacuate()
+    world.until(lost.uuid, "error")
+    assert re.search(r"last seen on pve1: recovery\. It waited \d+ s for room\.$", lost.fault())
 
 
 def test_what_was_under_way_is_given_up(lost: Lost) -> None:

@@ -22,7 +22,7 @@ class WaitingServers:
     def index(self, call: Call) -> Any:
         """List the project's servers that wait for room; administrators see all projects'.
 
-        They see the moves of drains that do, too, on the first page.
+        They see the moves of drains and the evacuations that do, too, on the first page.
         """
         limit, marker = call.query.page(call.max_limit)
         operator = call.allows(policies.EXPLAIN_ALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import requests
@@ -22,7 +22,8 @@ from launcher.quickstart.memory import Memory
 
 Say = Callable[[str], None]
 
-_START_SECONDS = 180.0
+#: for each service, once the one before answers: more than systemd gives it (TimeoutStartSec)
+_START_SECONDS = 330.0
 _POLL_SECONDS = 1.0
 _GUNICORN = "gunicorn.conf.py"
 
@@ -97,18 +98,11 @@ def wait(machine: Machine) -> None:
         f"{machine.url(ports.public)}/compute/",
         f"{machine.url(ports.dashboard)}/",
     ]
-    last: str | None = None
     with direct.session() as session:
-        look = functools.partial(_silent, session, urls)
-        for last in polling.looks(look, _START_SECONDS, _POLL_SECONDS):
-            if last is None:
-                return
-    raise ConfigurationError(f"{last} doesn't answer; see the services' logs.")
-
-
-def _silent(session: requests.Session, urls: Sequence[str]) -> str | None:
-    """Return the first that doesn't answer."""
-    return next((url for url in urls if not _answers(session, url)), None)
+        for url in urls:
+            look = functools.partial(_answers, session, url)
+            if not any(polling.looks(look, _START_SECONDS, _POLL_SECONDS)):
+                raise ConfigurationError(f"{url} doesn't answer; see the services' logs.")
 
 
 def _answers(session: requests.Session, url: str) -> bool:

@@ -53,6 +53,7 @@ ACTED = frozenset(
     | {"rebuild_server", "rescue_server", "swap", "end_swap", "create_server_image", "copy"}
     | {"attach_interface", "detach_interface", "plug", "drain", "shape", "resize_server"}
     | {"create_group", "resize_group", "change_group", "report_health", "find_ha_service"}
+    | {"repair_member"}
 )
 #: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
 IDLE = frozenset(
@@ -122,7 +123,6 @@ OTHERS = frozenset(
         "change_member",
         "delete_member",
         "recover_member",
-        "repair_member",
     }
     | {"create_policy", "change_policy", "delete_policy", "bind_policy", "unbind_policy"}
     | {"create_receiver", "change_receiver", "delete_receiver", "trigger_receiver"}

@@ -1,5 +1,6 @@
-"""The scenario of a group whose members are checked: one is found sick and is replaced, and one is
-replaced elsewhere as its node is lost for good; the node comes back, with what it ran.
+"""The scenario of a group whose members are checked: one is found sick and is replaced, one is
+rebuilt as its user asks, and one is replaced elsewhere as its node is lost for good; the node
+comes back, with what it ran.
 
 The agents' own checks find nothing here, as what fails in a member's time of grace does not
 count: what they see is reported by the scenario, through a conductor as they do it.
@@ -17,6 +18,7 @@ from common import clock
 from common.context import RequestContext
 from common.errors import MicronovaError
 from common.messages.health import CheckResult, GuestHealth
+from common.resources.groups import Repair
 from common.rpc import events
 from conductor.store.groups import checks
 from db import schema
@@ -43,9 +45,24 @@ class TendedPlay(ScalePlay):
         self._well()
         self._sicken()
         self._well()
+        self._repair()
+        self._well()
         self._lose_node()
 
     # --- inner
+
+    def _repair(self) -> None:
+        """The first member is rebuilt."""
+        group = self._group()
+        if group is None:
+            return
+        first = self._members(group.id)[0]
+        client = self.stage.client
+        self.stage._ask(
+            "repair_member",
+            lambda: client.repair_member(self.stage.context(), first.id, Repair.REBUILD),
+        )
+        self._until(lambda: not self._open(first.server_uuid))
 
     def _well(self) -> None:
         """Wait until nothing is open about the group; members that are new are found well."""

@@ -162,7 +162,7 @@ class Waits:
         gang: str | None,
     ) -> None:
         now, plan = clock.utcnow(), operation.planned(CreatePlan)
-        since = plan.waits_since or now
+        since = plan.waits_since or operation.started_at
         until = plan.waits_until or now + datetime.timedelta(seconds=seconds)
         row = {
             "operation_id": operation.id,

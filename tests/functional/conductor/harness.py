@@ -591,12 +591,17 @@ class World:
 
     def create(self, **changes: Any) -> list[str]:
         """Ask for servers and let their operations begin."""
+        uuids, operations = self.accept(**changes)
+        for operation in operations:
+            self.conductor.runner.submit(operation)
+        return uuids
+
+    def accept(self, **changes: Any) -> tuple[list[str], Sequence[Operation]]:
+        """Ask for servers, whose operations nobody carries out yet."""
         flavor = FlavorSnapshot("1", "m1.tiny", 1, 512, 1)
         request = dataclasses.replace(CreateServers("web", flavor, IMAGE, networks=()), **changes)
         created, operations = self.conductor.creates.create(self.ctxt, request)
-        for operation in operations:
-            self.conductor.runner.submit(operation)
-        return list(created.uuids)
+        return list(created.uuids), operations
 
     def act(self, uuid: str, action: str) -> None:
         if action == "delete":

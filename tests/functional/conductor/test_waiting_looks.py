@@ -41,7 +41,7 @@ class Room(World):
 
     def wait(self) -> None:
         """Have a server wait that was tried just now."""
-        self.create(scheduler_hints={WAIT: "600"})
+        self.accept(scheduler_hints={WAIT: "600"})
         for one in self.due():
             self.conductor.runner._flows["create"].resume(one, fresh=True)
         assert len(self.rows(WAITING)) == 1
@@ -79,6 +79,20 @@ def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -
     assert not world.look()
     world.free = FREE
     assert world.look()
+
+
+def test_who_asked_first_is_first_whoever_was_decided_on_first(tmp_path: Path) -> None:
+    world = Room(tmp_path)
+    for _ in range(3):
+        world.accept(scheduler_hints={WAIT: "600"})
+    asked = world.due()
+    for one in reversed(asked):
+        world.conductor.runner._flows["create"].resume(one, fresh=True)
+    rows = sorted(world.rows(WAITING), key=lambda row: row.since)
+    assert [row.operation_id for row in rows] == sorted(one.id for one in asked)
+    assert all(row.until > row.since for row in rows)
+    world.conductor.store.run(lambda c: c.execute(WAITING.delete()))
+    world.close()
 
 
 def test_a_host_that_is_kept_is_written_once(world: Room) -> None:

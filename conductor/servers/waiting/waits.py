@@ -33,6 +33,8 @@ LOG = logger(__name__)
 NAME = "wake_waiting"
 #: its period, in those of the scan for operations that are due
 SCANS = 2
+#: after which schedulers know what conductors do: agents report to both, each in its own time
+_KNOWN_SECONDS = 10
 
 #: what any host has that is not full
 _ANY = {"VCPU": 1}
@@ -68,6 +70,7 @@ class Waits:
         self._found: Sequence[waiting.Waiting] = ()
         self._version: waiting.Version | None = None
         self._again_at = float("-inf")
+        self._known_at = float("inf")
         self._taken: collections.Counter[str] = collections.Counter()
         """How often each host was taken by servers that did not wait, and nobody counted it."""
         self._overtaken: collections.Counter[int] = collections.Counter()
@@ -214,8 +217,7 @@ class Waits:
             self._taken.clear()
             self._overtaken.clear()
             return
-        changed = self._cloud.news.take_changed() or bool(self._down - down)
-        self._down = down
+        changed = self._is_changed(down)
         still = [one for one in found if one.operation_id not in over]
         if changed:
             still = [dataclasses.replace(one, refused={}) for one in still]
@@ -237,6 +239,16 @@ class Waits:
                 self._overtaken.clear()
         except StaleTransition:
             LOG.debug("Another conductor wakes who waits for room.")
+
+    def _is_changed(self, down: frozenset[str]) -> bool:
+        """Return whether hosts that refused may judge otherwise: something of them has changed, or
+        had, and schedulers know it by now."""
+        changed = self._cloud.news.take_changed() or bool(self._down - down)
+        known = self._timer() >= self._known_at
+        if changed or known:
+            self._known_at = self._timer() + _KNOWN_SECONDS if changed else float("inf")
+        self._down = down
+        return changed or known
 
     def _asleep(self, connection: Transaction) -> Sequence[waiting.Waiting]:
         """Return the rows; they are read again only where they have changed."""

@@ -31,7 +31,8 @@ class Room(World):
         self.free = {}
         self.scheduler.hosts = []
         self.placement.candidates = self._candidates  # type: ignore[method-assign]
-        self.waits = Waits(self.conductor.cloud)
+        self.now = 0.0
+        self.waits = Waits(self.conductor.cloud, lambda: self.now)
 
     def _candidates(self, least: Any, **_: Any) -> Candidates:
         if any(self.free.get(name, 0) < amount for name, amount in least.items()):
@@ -79,6 +80,20 @@ def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -
     assert not world.look()
     world.free = FREE
     assert world.look()
+
+
+def test_what_changed_is_looked_at_again_once_schedulers_know_it(world: Room) -> None:
+    """A decision may come before the scheduler heard what the conductor did."""
+    world.free = FREE
+    world.conductor.cloud.news.changed()
+    assert world.look()
+    refused = {"refused": {"uuid-pve1": FREE}, "woken_at": None}
+    world.change(**refused)
+    assert not world.look()
+    for again in (True, False):
+        world.now += 11
+        assert world.look() == again
+        world.change(**refused)
 
 
 def test_who_asked_first_is_first_whoever_was_decided_on_first(tmp_path: Path) -> None:

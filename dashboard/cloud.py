@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -55,6 +56,8 @@ class Call:
     service: str
     path: str
     query: Mapping[str, Any] = field(default_factory=dict)
+    older: Mapping[str, Any] | None = None
+    """The query for an API of the release before, which refuses what it doesn't know."""
     body: Any = None
     """Sent as JSON."""
     method: str = "GET"
@@ -177,11 +180,19 @@ class Cloud:
     def send(self, call: Call) -> Any:
         """Send one call."""
         try:
-            return self._send(call)
+            return self._ask(call)
         except (ApiRefused, ApiUnreachable) as error:
             if not call.optional:
                 raise
             return Missing(error.message, getattr(error, "status", 503))
+
+    def _ask(self, call: Call) -> Any:
+        try:
+            return self._send(call)
+        except ApiRefused as error:
+            if call.older is None or error.status != HTTPStatus.BAD_REQUEST:
+                raise
+        return self._send(replace(call, query=call.older, older=None))
 
     def _send(self, call: Call) -> Any:
         base = self._endpoint(call.service, call.region)

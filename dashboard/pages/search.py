@@ -186,8 +186,11 @@ def _by_name(visit: Visit, wanted: str) -> Iterator[Kind]:
 def _servers(visit: Visit, wanted: str) -> Kind:
     """Return those with such a name, or beginning of an ID, an address or a tag."""
     scope = _scope(visit)
-    query = {"micronova:search": wanted, "limit": _SHOWN + 1, **scope}
-    call = Call(COMPUTE, "/servers", query, optional=True)
+    query = {"limit": _SHOWN + 1, **scope}
+    older = {**query, "name": re.escape(wanted)}
+    call = Call(
+        COMPUTE, "/servers", {**query, "micronova:search": wanted}, older=older, optional=True
+    )
     more = f"/servers?{urlencode({'q': wanted, **scope})}"
     return Kind("Servers", call, lambda found: map(_server, rows(found, "servers")), more)
 

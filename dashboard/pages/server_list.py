@@ -8,6 +8,7 @@ differs from what is shown is sent.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -71,7 +72,7 @@ class Found:
 
     servers: Sequence[Server]
     totals: Mapping[str, Any]
-    """Of all pages, as the API has them."""
+    """Of all pages, as the API has them; empty: it has none."""
     marker: str = ""
     """Where the next page begins; empty: there is none."""
 
@@ -156,7 +157,10 @@ def _changed(visit: Visit, since: str) -> bool:
 
 
 def _find(visit: Visit) -> Found:
-    """Return what is searched for by name, address, tag or ID, with the totals: one request."""
+    """Return what is searched for by name, address, tag or ID, with the totals: one request.
+
+    An API of release 1.0.0 finds by name, and has no totals.
+    """
     asked = visit.query
     sort, status = asked.get("sort", ""), asked.get("status", "")
     query: dict[str, Any] = {
@@ -165,13 +169,14 @@ def _find(visit: Visit) -> Found:
         "status": status if status in STATUSES else None,
         "sort_key": sort if sort in SORTS else "created_at",
         "sort_dir": "asc" if asked.get("dir") == "asc" else "desc",
-        "micronova:search": _wanted(visit)[:_LONGEST] or None,
-        "micronova:totals": True,
         **_everybody(visit),
     }
-    answer = visit.cloud.get(COMPUTE, _DETAIL, **query)
+    wanted = _wanted(visit)[:_LONGEST]
+    ours = {"micronova:search": wanted, "micronova:totals": True}
+    older = {**query, "name": re.escape(wanted)}
+    answer = visit.cloud.send(Call(COMPUTE, _DETAIL, {**query, **ours}, older))
     marker = following(answer, "servers")
-    return Found(answer["servers"], answer["micronova:totals"], marker)
+    return Found(answer["servers"], answer.get("micronova:totals", {}), marker)
 
 
 def _wanted(visit: Visit) -> str:

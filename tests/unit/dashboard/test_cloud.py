@@ -10,7 +10,8 @@ from keystoneauth1.access.access import AccessInfoV3
 from keystoneauth1.session import Session
 from requests.adapters import BaseAdapter
 
-from dashboard.cloud import IDENTITY, Cloud
+from dashboard.cloud import IDENTITY, Call, Cloud
+from dashboard.errors import ApiRefused
 
 SECRET = "a-secret"
 _ENDPOINTS = [
@@ -40,14 +41,17 @@ class Keystone(BaseAdapter):
         """Do nothing."""
 
 
-@pytest.fixture
-def cloud() -> Cloud:
+def _cloud(api: BaseAdapter, token: str = "token") -> Cloud:
     transport = requests.Session()
-    transport.mount("http://", Keystone())
-    access = AccessInfoV3(_TOKEN, "token")
-    pool = ThreadPoolExecutor(1)
+    transport.mount("http://", api)
+    access, pool = AccessInfoV3(_TOKEN, token), ThreadPoolExecutor(1)
     http = Session(session=transport)
     return Cloud(http, access, pool, interface="internal", region=None, seconds=1)
+
+
+@pytest.fixture
+def cloud() -> Cloud:
+    return _cloud(Keystone())
 
 
 def test_changes_and_their_answers_are_in_no_log(
@@ -71,12 +75,7 @@ def test_the_token_is_sent_and_in_no_log(caplog: pytest.LogCaptureFixture) -> No
             sent.append(request.headers.get("X-Auth-Token"))
             return super().send(request, *more, **others)
 
-    transport = requests.Session()
-    transport.mount("http://", Api())
-    access, pool = AccessInfoV3(_TOKEN, "of-the-user"), ThreadPoolExecutor(1)
-    http = Session(session=transport)
-    made = Cloud(http, access, pool, interface="internal", region=None, seconds=1)
-    made.get(IDENTITY, "/x")
+    _cloud(Api(), "of-the-user").get(IDENTITY, "/x")
     assert sent == ["of-the-user"]
     assert "/x" in caplog.text
     assert "of-the-user" not in caplog.text
@@ -102,3 +101,22 @@ def test_an_api_reads_the_address_of_the_browser() -> None:
 
 def test_clients_log_in_at_the_public_address(cloud: Cloud) -> None:
     assert cloud.login_url() == "http://keystone.example/v3"
+
+
+def test_an_api_of_the_release_before_is_asked_what_it_knows() -> None:
+    asked: list[str] = []
+
+    class Older(Keystone):
+        def send(self, request: Any, *more: Any, **others: Any) -> requests.Response:
+            asked.append(request.path_url)
+            answer = super().send(request, *more, **others)
+            if "ours" in request.path_url:
+                answer.status_code = 400
+            return answer
+
+    made = _cloud(Older())
+    found = made.send(Call(IDENTITY, "/x", {"ours": 1, "name": "a"}, {"name": "a"}))
+    assert found == {"secret": SECRET}
+    assert asked == ["/v3/x?ours=1&name=a", "/v3/x?name=a"]
+    with pytest.raises(ApiRefused):
+        made.send(Call(IDENTITY, "/x", {"ours": 1}))

@@ -22,9 +22,11 @@ HEADERS = (
     "Host: 127.0.0.1\r\nX-Auth-Token: admin\r\nX-Roles: admin,member,reader\r\n"
     "OpenStack-API-Version: placement 1.39\r\nAccept: application/json\r\n"
 )
-TRAITS = ("HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE")
-TRAITS += ("HW_CPU_X86_SSE2", "COMPUTE_NODE", "STORAGE_DISK_SSD", "COMPUTE_VOLUME_EXTEND")
-TRAITS += ("COMPUTE_NET_ATTACH_INTERFACE", "COMPUTE_IMAGE_TYPE_QCOW2")
+TRAITS = (
+    *("HW_CPU_X86_VMX", "HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "HW_CPU_X86_SSE"),
+    *("HW_CPU_X86_SSE2", "COMPUTE_NODE", "STORAGE_DISK_SSD", "COMPUTE_VOLUME_EXTEND"),
+    *("COMPUTE_NET_ATTACH_INTERFACE", "COMPUTE_IMAGE_TYPE_QCOW2"),
+)
 GROUPS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, str(number))) for number in range(50)]
 TOTALS = {"VCPU": 100_000, "MEMORY_MB": 200_000_000, "DISK_GB": 1_000_000}
 WANTED = "VCPU:2,MEMORY_MB:4096,DISK_GB:20"
@@ -173,7 +175,7 @@ def searches(port: int, query: str, seconds: float) -> dict[str, float]:
     path = f"/allocation_candidates?{query}"
     for _ in range(4):
         text = client.must("GET", path)
-    times = []
+    times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < 3 or time.perf_counter() < end:
         start = time.perf_counter()

@@ -38,7 +38,7 @@ from benchmarks.serving import ours
 from common import clock, ids, rpc
 from common.context import internal
 from common.errors import Unavailable
-from common.messages.facts import Heartbeat
+from common.messages.facts import Heartbeat, HostFacts
 from common.messages.scheduling import Decision, RequestSpec
 from common.messages.topics import HOST_FACTS_TOPIC
 from common.resources.aggregates import AllAggregates
@@ -56,7 +56,6 @@ LOST = (TAKEN, CHANGED, NOT_TOGETHER)
 """Results of claims that have to be made again."""
 LOST_OF_MANY, LOST_OF_LAST = 0.01, 0.1
 """The shares of claims that may be lost: where there is room for all, and where there is not."""
-ROOM = {"vcpus": TOTALS["VCPU"], "memory_mib": TOTALS["MEMORY_MB"], "disk_gib": TOTALS["DISK_GB"]}
 
 
 def request(vcpus: int = 2) -> RequestSpec:
@@ -110,10 +109,7 @@ class Schedulers:
 
     def _tell(self, facts: rpc.Client, client: SchedulerClient) -> None:
         """Publish the hosts until every scheduler knows them."""
-        known = [
-            dataclasses.replace(a_host(number, random.Random(number)).facts, uuid=uuid, **ROOM)
-            for number, uuid in enumerate(self.uuids)
-        ]
+        known = [_facts(number, uuid) for number, uuid in enumerate(self.uuids)]
         deadline = time.monotonic() + START_SECONDS
         ready = 0
         while ready < 4 * len(self.processes):
@@ -143,6 +139,17 @@ class Schedulers:
             "scheduler": [process.pid for process in self.processes],
             "placement": tree(self._placement.pid)[1:],
         }
+
+
+def _facts(number: int, uuid: str) -> HostFacts:
+    """Return a host of that provider, with room for as much as placement has."""
+    return dataclasses.replace(
+        a_host(number, random.Random(number)).facts,
+        uuid=uuid,
+        vcpus=TOTALS["VCPU"],
+        memory_mib=TOTALS["MEMORY_MB"],
+        disk_gib=TOTALS["DISK_GB"],
+    )
 
 
 def _resident_mib(pid: int) -> float:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 import common.rpc.messaging  # noqa: F401  # first: it chooses threads
 from benchmarks.reading.processes import cpu_seconds, tree
@@ -80,7 +79,9 @@ def insert(
         column for column in table.columns if column.name in named or not _by_itself(column)
     ]
     names = ", ".join(f'"{column.name}"' for column in columns)
-    values = ", ".join(named.get(column.name) or _value(column) for column in columns)
+    values = ", ".join(
+        named.get(column.name) or _value(column, connection.dialect) for column in columns
+    )
     connection.exec_driver_sql(
         f"INSERT INTO {table.name} ({names}) SELECT {values} FROM generate_series(1, {rows}) AS n"
     )
@@ -90,9 +91,9 @@ def _by_itself(column: sa.Column[Any]) -> bool:
     return column.primary_key and column.autoincrement is not False and column.name == "id"
 
 
-def _value(column: sa.Column[Any]) -> str:
+def _value(column: sa.Column[Any], dialect: sa.Dialect) -> str:
     """Return an SQL expression of the row's number ``n``."""
-    kind = column.type.compile(dialect=postgresql.dialect()).upper()
+    kind = column.type.compile(dialect=dialect).upper()
     if "JSON" in kind:
         return "'{}'"
     if "TIMESTAMP" in kind:

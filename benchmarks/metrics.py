@@ -221,7 +221,7 @@ def scrapes(url: str) -> dict[str, float]:
 
 def at_scale(hosts: int, servers: int) -> dict[str, Mapping[str, float]]:
     """Return scrapes on SQLite, and on PostgreSQL where it is installed."""
-    found = {}
+    found: dict[str, Mapping[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/cloud.sqlite"
         fill(url, hosts, servers)

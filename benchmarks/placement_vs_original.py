@@ -23,9 +23,10 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
@@ -53,6 +54,9 @@ from benchmarks.serving import (  # noqa: E402
 from tests.functional import backends  # noqa: E402
 
 PHASES = ("load", "candidates", "claims")
+
+Service: TypeAlias = Callable[[str, Path, str], AbstractContextManager[Served]]
+"""Runs a service: the URL of its database, its folder, the Python of the original."""
 
 
 def fill(url: str, uuids: Sequence[str]) -> None:
@@ -164,7 +168,7 @@ def compared(
     size: int, options: argparse.Namespace, folder: Path, server: backends.Postgres, python: str
 ) -> dict[str, Any]:
     """Measure one size."""
-    both = [("ours", ours)]
+    both: list[tuple[str, Service]] = [("ours", ours)]
     if size in options.sizes:
         both.append(("original", original))
     figures: dict[str, Any] = {}

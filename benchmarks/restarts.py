@@ -108,7 +108,7 @@ def _change(client: Any, vmid: int, turn: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--between", type=float, default=5.0, help="seconds between two commands, for a clean-up"
     )

@@ -57,9 +57,8 @@ def embedded(folder: Path, wanted: Wanted) -> Iterator[Site]:
     from tests.functional.cloud import embedded_cloud
 
     driver = null.DRIVER if wanted.driver == "null" else wanted.driver
-    options = {"driver": driver, "nodes": wanted.hosts}
     began = time.monotonic()
-    with embedded_cloud(folder, audited=False, **options) as cloud:
+    with embedded_cloud(folder, audited=False, driver=driver, nodes=wanted.hosts) as cloud:
         sys.stderr.write(f"up after {time.monotonic() - began:.1f} s\n")
         yield site_of(cloud.connection, lambda: by_command(cloud.process.pid))
 

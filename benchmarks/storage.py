@@ -196,7 +196,7 @@ def _lock_timeouts(hypervisor: ProxmoxHypervisor) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--builds", type=int, default=50, help="how many at once")
     parser.add_argument("--speed", type=float, default=1.0, help="of the simulated cluster")
     parser.add_argument("--rounds", type=int, default=1, help="the best round counts")

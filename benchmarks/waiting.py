@@ -15,6 +15,7 @@ not kept.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import statistics
 import sys
@@ -91,7 +92,7 @@ class Full:
         for _ in range(count):
             began = time.monotonic()
             uuid = self.create(TINY, MEMBER)
-            self._until(lambda uuid=uuid: self._state(uuid) == "active", 0.005)
+            self._until(functools.partial(self._is_active, uuid), 0.005)
             seconds.append(time.monotonic() - began)
             self.delete([uuid])
         return seconds
@@ -151,6 +152,9 @@ class Full:
     def _state(self, uuid: str) -> str:
         columns = schema.servers.c
         return str(self._one(sa.select(columns.vm_state).where(columns.uuid == uuid)))
+
+    def _is_active(self, uuid: str) -> bool:
+        return self._state(uuid) == "active"
 
     def _one(self, query: sa.Select[Any]) -> Any:
         with self._reader.connect() as connection:

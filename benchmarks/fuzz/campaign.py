@@ -257,10 +257,10 @@ class Campaign:
     def _records(self) -> dict[str, list[str]]:
         """Return {name in a path or a body: some records of networks}; makes some of them."""
         network = self._admin.network
-        new = {"name": "fuzz", "addresses": ["10.0.0.0/8"]}
-        self._member.network.post("/address-groups", json={"address_group": new})
-        new = {"direction": "ingress", "used_in_default_sg": False}
-        network.post("/default-security-group-rules", json={"default_security_group_rule": new})
+        group = {"name": "fuzz", "addresses": ["10.0.0.0/8"]}
+        self._member.network.post("/address-groups", json={"address_group": group})
+        rule = {"direction": "ingress", "used_in_default_sg": False}
+        network.post("/default-security-group-rules", json={"default_security_group_rule": rule})
         found = {}
         for name, path in _RECORDS.items():
             client = self._member.network if name == "port_id" else network

@@ -37,7 +37,7 @@ _ONE: Mapping[str, Any] = {
     "tags": _whole(schemas.TAG),
     "resource_types": _whole(schemas.RESOURCE_TYPE),
 }
-_MANY = _ONE | {"tags": _whole(schemas.TAGS)}
+_MANY: Mapping[str, Any] = {**_ONE, "tags": _whole(schemas.TAGS)}
 
 
 def bodies_at(path: str) -> tuple[Any, ...]:

@@ -28,8 +28,8 @@ _TYPES = (
     "application/xml",
     "",
     "application/json; charset=utf-8",
+    *("multipart/form-data; boundary=x", "a" * 3000, "application/json-patch+json", "\xe9"),
 )
-_TYPES += ("multipart/form-data; boundary=x", "a" * 3000, "application/json-patch+json", "\xe9")
 _PATCH = "application/openstack-images-v2.1-json-patch"
 _RARE = ("TRACE", "CONNECT", "get", "FOO", "PROPFIND", "A" * 30)
 _HEADERS = (

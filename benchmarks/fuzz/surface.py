@@ -266,10 +266,12 @@ _IMAGE_BODIES: Mapping[tuple[str, str], tuple[Any, ...]] = {
 
 
 def _image() -> Iterator[Target]:
-    names = ("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag")
-    names += ("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status")
+    names = (
+        *("limit", "marker", "sort", "sort_key", "sort_dir", "name", "id", "size_min", "tag"),
+        *("created_at", "visibility", "os_hidden", "member_status", "min_ram", "x", "status"),
+        *("resource_type", "resource_types", "visibility", "owner"),
+    )
     nothing: Any = None
-    names += ("resource_type", "resource_types", "visibility", "owner")
     for path, resource in image.routes(nothing, nothing, nothing, nothing).items():
         for method in _methods(type(resource)):
             bodies = _IMAGE_BODIES.get((method, path.rpartition("/")[2]), ({"type": "object"},))
@@ -419,9 +421,11 @@ _NETWORK: Mapping[str, tuple[Any, ...]] = {
 
 
 def _network() -> Iterator[Target]:
-    names = ("limit", "marker", "sort_key", "sort_dir", "fields", "page_reverse", "name", "id")
-    names += ("fixed_ips", "mac_address", "status", "shared", "mtu", "cidr", "ip_version", "tags")
-    names += ("security_groups", "protocol", "port_range_min", "remote_group_id", "project_id")
+    names = (
+        *("limit", "marker", "sort_key", "sort_dir", "fields", "page_reverse", "name", "id"),
+        *("fixed_ips", "mac_address", "status", "shared", "mtu", "cidr", "ip_version", "tags"),
+        *("security_groups", "protocol", "port_range_min", "remote_group_id", "project_id"),
+    )
     nothing: Any = None
     conductor: Any = object()
     for path, resource in network.routes(nothing, nothing, nothing, conductor).items():

@@ -142,7 +142,9 @@ def of_schema(rng: random.Random, schema: Any, known: Mapping[str, tuple[str, ..
     return _text(rng, schema, known)
 
 
-def _text(rng: random.Random, schema: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _text(
+    rng: random.Random, schema: Mapping[str, Any], known: Mapping[str, tuple[str, ...]]
+) -> str:
     if schema.get("format") == "uuid" or "0-9a-f" in str(schema.get("pattern", "")).lower():
         return rng.choice((UUID, *known.get("uuid", ())))
     every = [text for texts in known.values() for text in texts]

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 COUNTERS = (
     "cloud_statements",
@@ -105,18 +106,18 @@ def main(arguments: list[str]) -> int:
     if arguments[0] == _CLOUD:
         return _cloud(arguments[1:])
     from cli.main import main as micronova
+    from common.process.child import python
     from launcher.embedded import supervisor
 
     os.environ[_FILE] = arguments[0]
-    python = supervisor.python
 
     def counted(module: str, *words: str) -> list[str]:
         if module == _CLOUD:
             return python("benchmarks.reading.counted", module, *words)
         return python(module, *words)
 
-    supervisor.python = counted
-    return micronova(arguments[1:])
+    with mock.patch.object(supervisor, "python", counted):
+        return micronova(arguments[1:])
 
 
 if __name__ == "__main__":

@@ -66,6 +66,13 @@ class Flow(Protocol):
         """Return whether its agent may undo: no other operation decides about the VM."""
 
 
+class Submits(Protocol):
+    """What takes operations: a runner, as the endpoints see it."""
+
+    def submit(self, operation: Operation) -> None:
+        """Run an operation whose lease is ours."""
+
+
 class Runner:
     """Two pools of threads, and one thread for periodic tasks, above all the look for what is
     due.

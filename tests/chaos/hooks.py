@@ -11,7 +11,7 @@ import json
 import socket
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -90,7 +90,7 @@ def _hook_messages(line: Any) -> None:
 
 
 def _hook_transactions(line: Any) -> None:
-    commit = DefaultDialect.do_commit
+    commit: Callable[[Any, Any], None] = DefaultDialect.do_commit
 
     def hooked(self: Any, connection: Any) -> None:
         name = use_case(sys._getframe())

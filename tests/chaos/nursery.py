@@ -136,7 +136,7 @@ def _become(
         random.seed()
         _serve(name, kind, files, director)
     except BaseException:  # noqa: BLE001 - it is told in the log, and the process ends
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
     finally:
         sys.stderr.flush()
         os._exit(0)

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 import openstack.config
 import openstack.connection
 import requests
+from openstack.identity.v3 import _proxy as v3
 
 from cli import leftovers
 from common import config
@@ -332,7 +333,7 @@ def distributed_cloud(
         )
         _upgrade(folder, programs)
         for name in cloud.children:
-            stack.callback(lambda name=name: cloud.children[name].stop())
+            stack.callback(_stop, cloud, name)
             cloud.children[name].start()
         for name in cloud.children:
             cloud.wait_started(name)
@@ -600,6 +601,7 @@ def _agents_users(
     )
     with openstack.connection.Connection(config=config.get_one("micronova-admin")) as admin:
         identity = admin.identity
+        assert isinstance(identity, v3.Proxy)
         project = identity.find_project("service", ignore_missing=False)
         agent = identity.find_role("agent", ignore_missing=False)
         for name, sections in agents.items():
@@ -663,6 +665,11 @@ def token_file(simulator: Path) -> Path:
     path = simulator / "agent-token"
     write_private(path, f"{token['tokenid']}={token['secret']}\n")
     return path
+
+
+def _stop(cloud: DistributedCloud, name: str) -> None:
+    """Stop whatever runs under that name by then."""
+    cloud.children[name].stop()
 
 
 def _upgrade(folder: Path, programs: Programs) -> None:

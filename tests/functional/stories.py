@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sqlalchemy as sa
+from openstack.compute.v2.server import Server
 
 from common import clock
 from common.messages.tenures import worker_of
@@ -362,8 +364,12 @@ def put_back(stage: Stage) -> None:
     restore(stage)
     # They were deleted since: the record had them again, and says that they are lost.
     for one in deleted:
-        eventually(lambda one=one: owner.compute.get_server(one.id).status == "ERROR", 60)
+        eventually(functools.partial(_is_in_error, owner, one), 60)
         owner.compute.delete_server(one)
+
+
+def _is_in_error(owner: Client, server: Server) -> bool:
+    return bool(owner.compute.get_server(server.id).status == "ERROR")
 
 
 def _end(stage: Stage, names: Sequence[str]) -> None:

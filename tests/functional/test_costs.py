@@ -11,7 +11,7 @@ import functools
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 import requests
@@ -94,6 +94,16 @@ class CountingDriver(LocalDriver):
         )
 
 
+class Service(Protocol):
+    """What every service of the cloud can do."""
+
+    def start(self) -> None:
+        """Begin to work."""
+
+    def stop(self) -> None:
+        """End, once what is running has ended."""
+
+
 class Cloud:
     """All services in this process, on SQLite or ``urls``, without a hypervisor.
 
@@ -137,7 +147,7 @@ class Cloud:
         client = self.placement = PlacementClient(self._adapter())
         self.conductor = ConductorService(conf, transport, client)
         self.hypervisors = hypervisors(conf)
-        self.services = [
+        self.services: list[Service] = [
             self.conductor,
             SchedulerService(conf, transport, client),
             ComputeService(conf, transport, self.hypervisors, client),
@@ -146,11 +156,11 @@ class Cloud:
         self.statements: collections.Counter[str] = collections.Counter()
         self._engines: set[sa.Engine] = set()
         sa.event.listen(sa.Engine, "before_cursor_execute", self._count)
-        client = connect(transport)
-        app = make_compute_api(conf, client, self.reader, protect=header_auth)
+        conductor = connect(transport)
+        app = make_compute_api(conf, conductor, self.reader, protect=header_auth)
         self.api = testing.TestClient(app)
         self.volume_api = testing.TestClient(
-            make_volume_api(conf, self.reader, client, header_auth)
+            make_volume_api(conf, self.reader, conductor, header_auth)
         )
 
     def _adapter(self) -> ksa_adapter.Adapter:
@@ -214,14 +224,12 @@ def cloud(tmp_path: Path) -> Iterator[Cloud]:
 
 
 def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
-    state = functools.partial(read_state, tmp_path)
+    body = a_create(tmp_path)
     for _ in range(2):
         cloud.statements.clear()
         cloud.driver.sent.clear()
         uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
-        eventually(lambda uuid=uuid: state(uuid) == "active")
+        eventually(is_state(tmp_path, uuid, "active"))
     assert cloud.statements["cloud"] <= CREATE_STATEMENTS
     assert cloud.statements["placement"] <= CREATE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == CREATE_CALLS
@@ -230,7 +238,7 @@ def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
     cloud.statements.clear()
     cloud.driver.sent.clear()
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
-    eventually(lambda: state(uuid) == "deleted")
+    eventually(is_state(tmp_path, uuid, "deleted"))
     assert cloud.statements["cloud"] <= DELETE_STATEMENTS
     assert cloud.statements["placement"] <= DELETE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == DELETE_CALLS
@@ -238,51 +246,46 @@ def test_a_create_and_a_delete(cloud: Cloud, tmp_path: Path) -> None:
 
 
 def test_a_pause_and_a_suspend_and_the_ways_back(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
-    state = functools.partial(read_state, tmp_path)
+    body = a_create(tmp_path)
     uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
-    eventually(lambda: state(uuid) == "active")
+    eventually(is_state(tmp_path, uuid, "active"))
     ends = {"pause": "paused", "unpause": "active", "suspend": "suspended", "resume": "active"}
     for action in (*ends, *ends):
         cloud.statements.clear()
         cloud.driver.sent.clear()
         cloud.call("POST", f"/v2.1/servers/{uuid}/action", json={action: None})
-        eventually(lambda action=action: state(uuid) == ends[action])
+        eventually(is_state(tmp_path, uuid, ends[action]))
         assert cloud.statements["cloud"] <= POWER_STATEMENTS[action], action
         assert cloud.statements["placement"] == 0
         assert cloud.driver.count("call") == POWER_CALLS[action]
         assert cloud.driver.count("cast") <= POWER_CASTS
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
-    eventually(lambda: state(uuid) == "deleted")
+    eventually(is_state(tmp_path, uuid, "deleted"))
 
 
 def test_a_live_migration(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
-    state = functools.partial(read_state, tmp_path)
+    body = a_create(tmp_path)
     uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
-    eventually(lambda: state(uuid) == "active")
+    eventually(is_state(tmp_path, uuid, "active"))
     move = {"os-migrateLive": {"host": None, "block_migration": "auto"}}
     done = "SELECT count(*) FROM migrations WHERE status = 'completed'"
     for already in range(2):
         cloud.statements.clear()
         cloud.driver.sent.clear()
         cloud.call("POST", f"/v2.1/servers/{uuid}/action", ADMIN, json=move)
-        eventually(lambda already=already: look(tmp_path, done) == already + 1)
+        eventually(is_found(tmp_path, done, already + 1))
     assert cloud.statements["cloud"] <= LIVE_STATEMENTS
     assert cloud.statements["placement"] <= LIVE_PLACEMENT_STATEMENTS
     assert cloud.driver.count("call") == LIVE_CALLS
     assert cloud.driver.count("cast") <= LIVE_CASTS
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
-    eventually(lambda: state(uuid) == "deleted")
+    eventually(is_state(tmp_path, uuid, "deleted"))
 
 
 def test_a_volume_s_life(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
+    body = a_create(tmp_path)
     uuid = cloud.call("POST", "/v2.1/servers", json=body)["server"]["id"]
-    eventually(lambda: read_state(tmp_path, uuid) == "active")
+    eventually(is_state(tmp_path, uuid, "active"))
 
     def counted(what: str, act: Callable[[], Any], is_so: Callable[[], bool]) -> Any:
         cloud.statements.clear()
@@ -297,7 +300,7 @@ def test_a_volume_s_life(cloud: Cloud, tmp_path: Path) -> None:
 
     def is_now(status: str) -> Callable[[], bool]:
         query = f"SELECT count(*) FROM volumes WHERE status = '{status}'"
-        return lambda: look(tmp_path, query) == 1
+        return is_found(tmp_path, query, 1)
 
     of_server = f"/v2.1/servers/{uuid}/os-volume_attachments"
     hints = {"OS-SCH-HNT:scheduler_hints": {"local_to_instance": uuid}}
@@ -309,27 +312,25 @@ def test_a_volume_s_life(cloud: Cloud, tmp_path: Path) -> None:
         wish = {"volumeAttachment": {"volumeId": made}}
         counted(
             "attach",
-            lambda wish=wish: cloud.call("POST", of_server, json=wish),
+            functools.partial(cloud.call, "POST", of_server, json=wish),
             is_now("in-use"),
         )
         counted(
             "detach",
-            lambda made=made: cloud.call("DELETE", f"{of_server}/{made}"),
+            functools.partial(cloud.call, "DELETE", f"{of_server}/{made}"),
             is_now("available"),
         )
         counted(
             "delete",
-            lambda made=made: cloud.call("DELETE", f"/v3/volumes/{made}"),
-            lambda: look(tmp_path, "SELECT count(*) FROM volumes") == 0,
+            functools.partial(cloud.call, "DELETE", f"/v3/volumes/{made}"),
+            is_found(tmp_path, "SELECT count(*) FROM volumes", 0),
         )
     cloud.call("DELETE", f"/v2.1/servers/{uuid}")
-    eventually(lambda: read_state(tmp_path, uuid) == "deleted")
+    eventually(is_state(tmp_path, uuid, "deleted"))
 
 
 def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
-    body["server"] |= {"min_count": QUOTA + 1}
+    body = a_create(tmp_path, min_count=QUOTA + 1)
     headers = {"X-Auth-Token": MEMBER, "OpenStack-API-Version": "compute 2.90"}
     kept = "SELECT count(*) FROM refusals"
     for already in range(2):
@@ -337,7 +338,7 @@ def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:
         cloud.driver.sent.clear()
         answer = cloud.api.simulate_post("/v2.1/servers", headers=headers, json=body)
         assert answer.status_code == 403
-        eventually(lambda already=already: look(tmp_path, kept) == already + 1)
+        eventually(is_found(tmp_path, kept, already + 1))
     assert cloud.statements["cloud"] <= REFUSED_STATEMENTS
     assert cloud.statements["placement"] == 0
     assert (cloud.driver.count("call"), cloud.driver.count("cast")) == (1, 1)
@@ -349,16 +350,14 @@ def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:
 
 
 def test_many_at_once_are_decided_and_claimed_together(cloud: Cloud, tmp_path: Path) -> None:
-    image = image_id(tmp_path)
-    body = {"server": {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}}
-    body["server"] |= {"min_count": BATCH, "max_count": BATCH}
+    body = a_create(tmp_path, min_count=BATCH, max_count=BATCH)
     active = "SELECT count(*) FROM servers WHERE vm_state = 'active'"
     statements = []
     for already in range(0, BATCHES * BATCH, BATCH):
         cloud.statements.clear()
         cloud.driver.sent.clear()
         cloud.call("POST", "/v2.1/servers", json=body)
-        eventually(lambda already=already: look(tmp_path, active) == already + BATCH)
+        eventually(is_found(tmp_path, active, already + BATCH))
         assert cloud.driver.sent["call select_many"] == 1
         assert CREATE_CALLS <= cloud.driver.count("call") < CREATE_CALLS + BATCH
         assert cloud.statements["placement"] <= BATCH_PLACEMENT_STATEMENTS or not already
@@ -378,6 +377,23 @@ def look(folder: Path, query: str, *values: str) -> Any:
         return connection.execute(query, values).fetchone()[0]
     finally:
         connection.close()
+
+
+def is_found(folder: Path, query: str, number: int) -> Callable[[], bool]:
+    """Return a check of what a query says."""
+    return lambda: bool(look(folder, query) == number)
+
+
+def is_state(folder: Path, uuid: str, state: str) -> Callable[[], bool]:
+    """Return a check of a server's state."""
+    return lambda: read_state(folder, uuid) == state
+
+
+def a_create(folder: Path, **counts: int) -> dict[str, Any]:
+    """Return the body of a request for servers."""
+    image = image_id(folder)
+    server = {"name": "s", "flavorRef": "1", "imageRef": image, "networks": "none"}
+    return {"server": {**server, **counts}}
 
 
 def image_id(folder: Path) -> str:

@@ -7,7 +7,7 @@ from common.errors import Invalid, Unavailable
 from common.resources.states import OperationState, ResourceType
 from conductor.cloud import Cloud
 from conductor.engine import awaited
-from conductor.engine.runner import Runner
+from conductor.engine.runner import Submits
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.servers.guest.begin_plug import PlugAcceptance
 from conductor.store.records import Operation
@@ -20,7 +20,7 @@ class InterfaceEndpoint:
     """See ``conductor.rpc.InterfaceRpc``."""
 
     def __init__(
-        self, cloud: Cloud, runner: Runner, *, wait_seconds: float = WAIT_SECONDS
+        self, cloud: Cloud, runner: Submits, *, wait_seconds: float = WAIT_SECONDS
     ) -> None:
         """``wait_seconds``: how long an attach that is to be seen done is waited for."""
         self._cloud, self._runner, self._wait_seconds = cloud, runner, wait_seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from common.context import RequestContext
 from common.resources.states import ResourceType
 from conductor.cloud import Cloud
-from conductor.engine.runner import Runner
+from conductor.engine.runner import Submits
 from conductor.rpc.servers.server_volumes import AttachedVolume, AttachRequest
 from conductor.servers.guest.begin_volume import VolumeAcceptance
 
@@ -13,7 +13,7 @@ from conductor.servers.guest.begin_volume import VolumeAcceptance
 class ServerVolumeEndpoint:
     """See ``conductor.rpc.ServerVolumeRpc``."""
 
-    def __init__(self, cloud: Cloud, runner: Runner) -> None:
+    def __init__(self, cloud: Cloud, runner: Submits) -> None:
         self._runner, self._accept = runner, VolumeAcceptance(cloud)
 
     def attach_volume(

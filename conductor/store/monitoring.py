@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from common import clock
+from common.databases import mistakes
 from common.errors import Unavailable
 from common.more_hosts import More
 from conductor.store.transactions import Store
@@ -61,6 +62,8 @@ class Reader:
                     self._more_hosts(connection) if scopes else (),
                 )
         except sa.exc.DBAPIError as error:
+            if mistakes.is_mistake(error):
+                raise
             raise Unavailable(f"The database doesn't answer: {error.orig}") from error
 
     @staticmethod

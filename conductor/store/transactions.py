@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import sqlalchemy as sa
 import tenacity
 
-from common.databases import fullness, primary
+from common.databases import fullness, mistakes, primary
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import table
@@ -144,6 +144,7 @@ class Store:
         ``outcome`` is UNKNOWN); when the database is away or its disk full; and, with nothing
         written, when it answers a call whose caller has given up. Once a transaction of a call is
         committed, later ones of the call go on. Raises Invalid for a value that no column takes.
+        A wrong statement's error passes.
         """
         before = deadlines.made()
         try:
@@ -157,6 +158,8 @@ class Store:
             # A number or a text that a schema allows and a column doesn't.
             raise Invalid("The request has a value that can't be stored.") from error
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.InternalError) as error:
+            if mistakes.is_mistake(error):
+                raise
             self._refused = True
             raise _unavailable(error) from error
         return done

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common.databases import fullness, primary, sessions
+from common.databases import fullness, mistakes, primary, sessions
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import statements
@@ -43,7 +43,8 @@ class Database:
     """Both ways into the placement database; threads may share it.
 
     It connects at its first use. Raises Unavailable where the database doesn't answer,
-    Invalid for a value that no column takes; IntegrityError passes to the caller.
+    Invalid for a value that no column takes; IntegrityError, and the error of a wrong statement,
+    pass to the caller.
     """
 
     def __init__(
@@ -168,8 +169,9 @@ def _lost(error: exc.DBAPIError) -> bool:
 
 
 def _unavailable(error: exc.SQLAlchemyError) -> Exception:
-    if isinstance(error, exc.DBAPIError) and not isinstance(
-        error, exc.OperationalError | exc.InterfaceError | exc.InternalError
+    if isinstance(error, exc.DBAPIError) and (
+        mistakes.is_mistake(error)
+        or not isinstance(error, exc.OperationalError | exc.InterfaceError | exc.InternalError)
     ):
         return error
     if fullness.is_full(error):

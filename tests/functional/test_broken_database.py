@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from api.image.app import make_app as image_app
 from api.network.app import make_app as network_app
+from db import migrate
 from tests.fixtures import auth
 from tests.fixtures.listings import a_conf, served
 
@@ -53,3 +54,22 @@ def test_a_broken_database_is_not_available(
     broken.dispose()
     assert answer.status_code == 503
     assert "The database is not available." in answer.text
+
+
+@APIS
+def test_a_wrong_statement_is_an_internal_error_and_logged(
+    make: Callable[..., Any], path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Here it is the schema that is another one than the statement says."""
+    url = f"sqlite:///{tmp_path / 'cloud.sqlite'}"
+    migrate.upgrade(url)
+    engine = sa.create_engine(url)
+    table = path.rpartition("/")[2]
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"ALTER TABLE {table} RENAME COLUMN name TO title")
+    answer = ask(make, path, engine)
+    engine.dispose()
+    assert answer.status_code == 500
+    assert answer.headers["x-openstack-request-id"] in answer.text
+    [logged] = [one for one in caplog.records if one.exc_info]
+    assert "no such column" in str(logged.exc_info[1] if logged.exc_info else "")

@@ -76,6 +76,17 @@ def test_no_database_is_unavailable(tmp_path: Path) -> None:
         assert "secret" not in str(caught.value)
 
 
+def test_a_wrong_statement_is_no_failure_of_the_database(database_url: str) -> None:
+    database = Database(database_url)
+    for statement in ("SELEC 1", "SELECT missing FROM traits"):
+        with pytest.raises(sa.exc.DBAPIError):
+            database.read(lambda c, text=statement: c.exec_driver_sql(text))
+        with pytest.raises(sa.exc.DBAPIError):
+            database.write(lambda c, text=statement: c.exec_driver_sql(text))
+    assert database.read(lambda c: c.execute(sa.text("SELECT 1")).scalar_one()) == 1
+    database.close()
+
+
 def test_a_broken_connection_is_replaced(database_url: str) -> None:
     database = Database(database_url)
     if not database.is_postgresql:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from common.messages.commands import Image, PowerAction, Template
 from common.messages.reports import Category
+from compute.hypervisor.proxmox import settings
+from compute.hypervisor.proxmox.api.client import Client
+from compute.hypervisor.proxmox.driver import ProxmoxHypervisor
+from compute.hypervisor.proxmox.settings import ClusterSettings
 from tests.fixtures.storages import CHAIN, STORAGES, each
 from tests.functional.compute.conftest import (
     IMAGE,
@@ -19,10 +26,13 @@ from tests.functional.compute.conftest import (
     a_removal,
     a_volume,
     as_root,
+    configuration,
+    proxmox_text,
     template_vmid,
 )
 from tests.functional.compute.test_templates import IMAGE_ID, retire
 from tests.functional.simulator_fixture import RunningSimulator
+from tests.functional.waiting import eventually
 
 
 def made(worker: Worker, **more: Any) -> tuple[Any, str]:
@@ -101,6 +111,89 @@ def test_how_lvm_keeps_snapshots_is_asked_where_there_is_one_only(
     STORAGES["lvm"].add(simulator.control, "asked")
     driver.observe()
     assert configurations(cluster) >= 1
+
+
+class Interrupted(Client):
+    """A client that calls ``before`` before it reads the configuration of all storages."""
+
+    def __init__(self, of: ClusterSettings) -> None:
+        super().__init__(of)
+        self.before: Callable[[], object] = lambda: None
+
+    def get(self, path: str, **params: Any) -> Any:
+        if path == "storage":
+            self.before()
+        return super().get(path, **params)
+
+
+@pytest.fixture
+def slow(
+    simulator: RunningSimulator,
+    worker: Worker,
+    tmp_path: Path,
+) -> Iterator[ProxmoxHypervisor]:
+    """A driver that reads how storages keep snapshots once in an hour, or where it must."""
+    text = proxmox_text(simulator).replace("content_seconds = 1", "content_seconds = 3600")
+    conf = configuration(tmp_path, text)
+    cluster = settings.clusters(conf)[0]
+    driver = ProxmoxHypervisor(conf, cluster, Interrupted(cluster))
+    yield driver
+    driver.close()
+
+
+def seen_by(driver: Any) -> str:
+    """How that storage is seen now; empty: it isn't."""
+    driver.observe()
+    seen = driver.shared.snapshot.storage("pve1", "san")
+    return "" if seen is None else seen.kind
+
+
+def is_seen(driver: Any, kind: str) -> bool:
+    return seen_by(driver) == kind
+
+
+def test_one_that_cannot_be_read_is_read_with_the_next_look(
+    simulator: RunningSimulator, slow: ProxmoxHypervisor
+) -> None:
+    STORAGES["lvm-chain"].add(simulator.control, "san")
+    simulator.control("POST", "faults", {"action": "fail", "method": "GET", "path": "^/storage$"})
+    assert seen_by(slow) == "lvm"
+    simulator.control("DELETE", "faults")
+    assert seen_by(slow) == "lvm-chain"
+
+
+def test_one_that_is_removed_while_it_is_looked_at(
+    simulator: RunningSimulator, slow: ProxmoxHypervisor
+) -> None:
+    root = as_root(simulator)
+    client = slow.shared.client
+    assert isinstance(client, Interrupted)
+    STORAGES["lvm-chain"].add(simulator.control, "san")
+    client.before = lambda: root.storage("san").delete()
+    assert seen_by(slow) == "lvm"
+    client.before = lambda: None
+    STORAGES["lvm-chain"].add(simulator.control, "san")
+    assert seen_by(slow) == "lvm-chain"
+    # After it was seen to be removed, a storage of that name may be another one.
+    root.storage("san").delete()
+    assert seen_by(slow) == ""
+    STORAGES["lvm"].add(simulator.control, "san")
+    assert seen_by(slow) == "lvm"
+
+
+def test_how_snapshots_are_made_is_asked_again_of_another_type(
+    simulator: RunningSimulator, worker: Worker, cluster: Cluster
+) -> None:
+    root = as_root(simulator)
+    for kind in ("lvm", "lvm-chain", "lvm"):
+        STORAGES[kind].add(simulator.control, "san")
+        eventually(functools.partial(is_seen, worker.hypervisors[0], kind))
+        volume = a_volume(storage="san")
+        outcome = worker.run(volume)
+        assert outcome.volume is not None, outcome
+        assert outcome.volume.snapshots == STORAGES[kind].way
+        assert worker.run(a_removal(volume, outcome.volume.volid)).gone
+        root.storage("san").delete()
 
 
 @each("lvm", "lvm-chain")

@@ -60,8 +60,9 @@ class Shared:
 
         self.relist_networks: Callable[[], None] = lambda: None
         """Refreshes the snapshot, and lists the networks of all nodes, due or not."""
-        self.snapshot_ways: dict[Key, str] = {}
-        """By storage key: how snapshots of disks there are made, once Proxmox VE was asked."""
+        self.snapshot_ways: dict[tuple[Key, str], str] = {}
+        """By storage key and type: how snapshots of disks there are made, once Proxmox VE was
+        asked."""
         self.applying = threading.Lock()
         """Held while the SDN configuration is applied."""
 

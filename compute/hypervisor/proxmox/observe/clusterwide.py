@@ -70,6 +70,7 @@ class Clusterwide:
         self._vnets: tuple[Mapping[str, Any], ...] = ()
         self._chained: frozenset[str] = frozenset()
         self._groups: frozenset[str] = frozenset()
+        """The LVM storages that were listed when that was read."""
         self._unfiltered = "whether the datacenter's firewall is on isn't known"
         self._logged: dict[str, str] = {}
 
@@ -150,13 +151,18 @@ class Clusterwide:
         """Read how LVM storages keep snapshots: when that is due, or where one is new."""
         there = (one for node in nodes for one in node.storages.values())
         groups = frozenset(one.name for one in there if one.type == LVM)
+        # A storage that is removed and added again may have other options.
+        self._groups &= groups
         if not groups <= self._groups:
-            self._chained = self._optional("The storages", self._read_chained, self._chained)
-            self._groups = groups
+            self._optional("The storages", self._read_chains, None)
 
-    def _read_chained(self) -> frozenset[str]:
+    def _read_chains(self) -> None:
         listed = self._reads.get("storage", type=LVM)
-        return frozenset(str(one["storage"]) for one in listed if int(one.get(_CHAIN) or 0))
+        self._chained = frozenset(
+            str(one["storage"]) for one in listed if int(one.get(_CHAIN) or 0)
+        )
+        # Only what is listed is known: one may have been removed since the nodes reported it.
+        self._groups = frozenset(str(one["storage"]) for one in listed)
 
     def _optional(self, what: str, read: Callable[[], T], nothing: T) -> T:
         """Return what is read, or ``nothing``; a refusal is logged once, not each time."""

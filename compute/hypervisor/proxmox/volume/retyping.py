@@ -50,9 +50,10 @@ def change(shared: Shared, holder: Holder, command: RetypeVolume) -> MadeVolume:
         )
     _remove_source(shared, vm, command)
     _remove_copies(shared, vm, command.storage)
-    if not snapshots.known_way(shared, vm.node, command.storage):
+    way = snapshots.known_way(shared, vm.node, command.storage)
+    if not way:
         holder.plug(disk)
-    way = snapshots.way(shared, vm, command.storage)
+        way = snapshots.way(shared, vm, command.storage)
     size = holder.bytes_of(disk)
     holder.park()
     return MadeVolume(disk, size, way)

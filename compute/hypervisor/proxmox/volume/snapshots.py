@@ -29,21 +29,28 @@ ROLLBACK_BYTES = 64 << 20
 def way(shared: Shared, vm: Vm, storage: str) -> str:
     """Return how snapshots of disks on a storage are made.
 
-    Proxmox VE is asked once for each storage, of a holder that has its disk plugged.
+    Proxmox VE is asked once for each storage, of a holder that has its disk plugged; again where
+    a storage of that name is of another type than it was.
     """
     known = known_way(shared, vm.node, storage)
     if not known:
         answer = shared.client.get(f"{vm.path}/feature", feature="snapshot")
-        kind = shared.snapshot.nodes[vm.node].storages[storage].kind
+        kind = _kind(shared, vm.node, storage)
         able = bool(int(answer.get("hasFeature", 0)))
         known = storage_types.of(kind).snapshots if able else SnapshotWay.COPY
-        shared.snapshot_ways[shared.storage_key(vm.node, storage)] = known
+        shared.snapshot_ways[shared.storage_key(vm.node, storage), kind] = known
     return known
 
 
 def known_way(shared: Shared, node: str, storage: str) -> str:
     """Return what ``way`` found before; empty: it was not asked."""
-    return shared.snapshot_ways.get(shared.storage_key(node, storage), "")
+    key = shared.storage_key(node, storage), _kind(shared, node, storage)
+    return shared.snapshot_ways.get(key, "")
+
+
+def _kind(shared: Shared, node: str, storage: str) -> str:
+    seen = shared.snapshot.storage(node, storage)
+    return "" if seen is None else seen.kind
 
 
 def change(shared: Shared, holder: Holder, command: SnapVolume) -> Detail:

@@ -74,6 +74,11 @@ VOLUME_STATEMENTS = {"create": 28, "attach": 22, "detach": 19, "delete": 24}
 VOLUME_CALLS, VOLUME_CASTS = 1, 2
 
 
+#: options where nothing is counted: an operation that was postponed, as on a busy machine, is
+#: taken up again
+SCANS: Sequence[tuple[str, str, Any]] = (("conductor", "scan_seconds", 1.0),)
+
+
 class CountingDriver(LocalDriver):
     """The embedded bus, counting what belongs to operations."""
 

@@ -23,7 +23,7 @@ from tests.fixtures.auth import ADMIN
 from tests.fixtures.notifications import UNVERSIONED, differences
 from tests.functional import brokers
 from tests.functional.cloud import eventually
-from tests.functional.test_costs import Cloud, image_id, look, read_state
+from tests.functional.test_costs import SCANS, Cloud, image_id, look, read_state
 
 TOPICS = ("versioned_notifications", "notifications")
 
@@ -91,6 +91,7 @@ def broker() -> Iterator[brokers.Broker]:
 def options(url: str, **more: Any) -> Sequence[tuple[str, str, Any]]:
     """The options that have a conductor send to this bus."""
     return (
+        *SCANS,
         ("oslo_messaging_notifications", "driver", ["messagingv2"]),
         ("oslo_messaging_notifications", "transport_url", url),
         *(

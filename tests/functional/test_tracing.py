@@ -24,7 +24,7 @@ from conductor.tracing.tracer import Tracer
 from launcher import configuration
 from tests.fixtures.auth import MEMBER
 from tests.functional.cloud import eventually
-from tests.functional.test_costs import Cloud, image_id, look, read_state
+from tests.functional.test_costs import SCANS, Cloud, image_id, look, read_state
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
@@ -94,7 +94,7 @@ def collector() -> Iterator[Collector]:
 
 @pytest.fixture
 def cloud(tmp_path: Path, collector: Collector) -> Iterator[Cloud]:
-    made = Cloud(tmp_path, options=[("tracing", "endpoint", collector.url)])
+    made = Cloud(tmp_path, options=[*SCANS, ("tracing", "endpoint", collector.url)])
     made.start()
     try:
         eventually(made.ready)
@@ -173,7 +173,7 @@ def test_an_endpoint_that_is_away_delays_traces_and_nothing_else(
 def test_what_a_conductor_ends_last_is_sent_when_it_stops(
     tmp_path: Path, collector: Collector
 ) -> None:
-    made = Cloud(tmp_path, options=[("tracing", "endpoint", collector.url)])
+    made = Cloud(tmp_path, options=[*SCANS, ("tracing", "endpoint", collector.url)])
     made.start()
     eventually(made.ready)
     create(made, tmp_path)

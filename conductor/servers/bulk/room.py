@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 
 from common.errors import MicronovaError
@@ -11,7 +10,7 @@ from conductor.cloud import Cloud
 from conductor.servers.waiting import free_room
 from conductor.servers.waiting.free_room import Room
 from conductor.store.ledger import bulk_migrations as store
-from conductor.store.ledger.bulk_migrations import MoveWaits
+from conductor.store.ledger.bulk_migrations import Mover
 from conductor.store.servers.waiting import Amounts
 from conductor.sync import allocations
 
@@ -19,26 +18,25 @@ LOG = logger(__name__)
 
 #: the periodic task, which news of room run at once
 NAME = "wake_moves"
-_Try = tuple[str, datetime.datetime | None]
 
 
 class MoveRoom:
-    """What hosts had for each move when that was refused, as far as this conductor saw."""
+    """What hosts had before each move was tried last, as far as this conductor saw.
+
+    Room that came after the decision, and before its refusal is seen here, is more than that.
+    """
 
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
-        self._refused: Mapping[_Try, Room] = {}
+        self._before: dict[str, Room] = {}
 
     def look(self) -> None:
-        """Have those tried that may fit now; the periodic task. A query while none wait."""
+        """Have those tried that may fit now; the periodic task. A query while none may wait."""
         with self._cloud.store.read() as connection:
-            waits = store.waiting_for_room(connection)
-        self._cloud.news.moves = bool(waits)
-        if not waits:
-            self._refused = {}
-            return
+            movers = store.movers(connection)
+        self._cloud.news.moves = any(one.move.waits_for_room for one in movers)
         try:
-            due = self._due(waits)
+            due = self._due(movers)
         except MicronovaError as error:
             LOG.warning("No move that waits for room is woken: %s", error.message)
             return
@@ -47,20 +45,19 @@ class MoveRoom:
             self._cloud.store.run(lambda c: store.try_now(c, due))
             self._cloud.wake()
 
-    def _due(self, waits: Sequence[MoveWaits]) -> list[MoveWaits]:
-        refused: dict[_Try, Room] = {}
-        due = []
+    def _due(self, movers: Sequence[Mover]) -> list[Mover]:
+        before, self._before = self._before, {}
         rooms: dict[tuple[tuple[str, int], ...], Room] = {}
-        for one in waits:
-            needs = allocations.wanted(one.server)
+        due = []
+        for one in movers:
+            uuid, needs = one.move.server_uuid, allocations.wanted(one.server)
             key = tuple(sorted(needs.items()))
             if key not in rooms:
                 rooms[key] = free_room.now(self._cloud, needs)
-            its = one.move.server_uuid, one.move.not_before
-            before = refused[its] = self._refused.get(its, rooms[key])
-            if may_fit(rooms[key], before):
+            known = self._before[uuid] = before.get(uuid, rooms[key])
+            if one.move.waits_for_room and may_fit(rooms[key], known):
+                self._before[uuid] = rooms[key]
                 due.append(one)
-        self._refused = refused
         return due
 
 

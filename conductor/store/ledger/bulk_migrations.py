@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from common.messages.reports import Category
-from common.resources.bulk_migrations import ACTIONS, UNDER_WAY, Move
+from common.resources.bulk_migrations import ACTIONS, ENDED, UNDER_WAY, Move
 from common.resources.states import OPEN_STATES
 from conductor.plans import BulkPlan
 from conductor.store.ledger import leases
@@ -58,8 +58,8 @@ def any_ended(connection: sa.Connection, plan: BulkPlan) -> bool:
     return any(one.state not in OPEN_STATES for one in states(connection, plan).values())
 
 
-class MoveWaits(NamedTuple):
-    """A move that waits for room."""
+class Mover(NamedTuple):
+    """A move of a bulk migration that waits for room where there is none."""
 
     operation_id: int
     move: Move
@@ -67,26 +67,27 @@ class MoveWaits(NamedTuple):
     """What decides how much it needs."""
 
 
-def waiting_for_room(connection: sa.Connection) -> list[MoveWaits]:
-    """Return the moves of open bulk migrations that wait for room. One query if there are none,
-    else two."""
+def movers(connection: sa.Connection) -> list[Mover]:
+    """Return the moves, not ended, of open bulk migrations that wait for room: those that do, and
+    those that may have to. One query if there are none, else two."""
     query = sa.select(*ledger.FIELDS).where(_T.action.in_(ACTIONS), _T.state.in_(OPEN_STATES))
     found = {}
     for row in connection.execute(query):
         operation = ledger.from_row(row._mapping)
-        for move in operation.planned(BulkPlan).moves:
-            if move.waits_for_room:
-                found[move.server_uuid] = (operation.id, move)
+        plan = operation.planned(BulkPlan)
+        if plan.waits_until is not None:
+            its = (one for one in plan.moves if one.state not in ENDED)
+            found.update({one.server_uuid: (operation.id, one) for one in its})
     if not found:
         return []
     columns = servers.c
     sizes = (columns.vm_state, columns.vcpus, columns.memory_mib, columns.disk_gib)
     about = sa.select(columns.uuid, *sizes, columns.flavor, columns.image_properties)
     rows = connection.execute(about.where(columns.uuid.in_(sorted(found))))
-    return [MoveWaits(*found[row.uuid], row) for row in rows]
+    return [Mover(*found[row.uuid], row) for row in rows]
 
 
-def try_now(connection: sa.Connection, waits: Sequence[MoveWaits]) -> None:
+def try_now(connection: sa.Connection, waits: Sequence[Mover]) -> None:
     """Have moves that still wait tried now."""
     due = {one.move for one in waits}
     for operation in locked(connection):

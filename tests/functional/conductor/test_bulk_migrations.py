@@ -264,43 +264,70 @@ def test_a_drain_that_waits_for_room_tries_again_until_a_host_has_some(world: Wo
     assert (state, message) == ("done", "1 moved, none remain.")
 
 
-def test_a_move_that_waits_is_tried_once_a_host_has_more_room(world: World) -> None:
-    """No sooner: what was free when it was refused is not enough, or is no good to it."""
-    [uuid] = some_servers(world, 1)
-    hosts = world.scheduler.hosts
-    world.scheduler.hosts = [host for host in hosts if host == "pve1"]
-    free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+class WaitingMove:
+    """The move of a server off pve1, which no host takes; pve2 has what ``free`` says."""
 
-    def candidates(least: Any, **_: Any) -> Candidates:
-        if any(free[name] < amount for name, amount in least.items()):
+    def __init__(self, world: World) -> None:
+        self.world = world
+        [self.uuid] = some_servers(world, 1)
+        self.hosts = world.scheduler.hosts
+        world.scheduler.hosts = [host for host in self.hosts if host == "pve1"]
+        self.free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+        world.placement.candidates = self._candidates  # type: ignore[method-assign]
+        self.room = MoveRoom(world.conductor.cloud)
+        begun = begin_bulk.drain(
+            world.conductor.cloud, ADMIN, "pve1", 1, live_only=False, wait_seconds=600
+        )
+        self.number = begun.id
+        world.conductor.runner.submit(begun)
+        world._wait(self.shown, lambda one: "No valid host" in str(one))
+
+    def _candidates(self, least: Any, **_: Any) -> Candidates:
+        if any(self.free[name] < amount for name, amount in least.items()):
             return Candidates((), {}, ())
-        usages = {name: Usage((amount,), (0,)) for name, amount in free.items()}
+        usages = {name: Usage((amount,), (0,)) for name, amount in self.free.items()}
         return Candidates(("uuid-pve2",), usages, (frozenset(),))
 
-    world.placement.candidates = candidates  # type: ignore[method-assign]
-    cloud = world.conductor.cloud
-    begun = begin_bulk.drain(cloud, ADMIN, "pve1", 1, live_only=False, wait_seconds=600)
-    world.conductor.runner.submit(begun)
-    world._wait(lambda: moves(world, begun.id)[uuid], lambda one: "No valid host" in str(one))
-    room = MoveRoom(cloud)
+    def shown(self) -> Any:
+        return moves(self.world, self.number)[self.uuid]
 
-    def is_to_be_tried() -> bool:
-        [move] = operation(world, begun.id).planned(BulkPlan).moves
-        assert move.waits_for_room
+    def is_to_be_tried(self) -> bool:
+        """Look; return whether it is tried now."""
+        self.room.look()
+        [move] = operation(self.world, self.number).planned(BulkPlan).moves
         return move.not_before is None
 
+    def becomes(self, state: MoveState) -> None:
+        plan = operation(self.world, self.number).planned(BulkPlan)
+        moved = tuple(dataclasses.replace(one, state=state) for one in plan.moves)
+        changed = dataclasses.replace(plan, moves=moved)
+        self.world.conductor.store.run(lambda c: ledger.save(c, self.number, plan=changed))
+
+
+def test_a_move_that_waits_is_tried_once_a_host_has_more_room(world: World) -> None:
+    """No sooner: what was free when it was refused is not enough, or is no good to it."""
+    waits = WaitingMove(world)
     for amount in (1, 1, 0):
-        free["VCPU"] = amount
-        room.look()
-        assert not is_to_be_tried()
-    assert cloud.news.moves
-    world.scheduler.hosts = hosts
-    free["VCPU"] = 2
-    room.look()
+        waits.free["VCPU"] = amount
+        assert not waits.is_to_be_tried()
+    assert world.conductor.cloud.news.moves
+    world.scheduler.hosts = waits.hosts
+    waits.free["VCPU"] = 2
+    waits.room.look()
     arrive(world, 1)
-    assert until_over(world, begun.id) == ("done", "1 moved, none remain.")
-    room.look()
-    assert not cloud.news.moves
+    assert until_over(world, waits.number) == ("done", "1 moved, none remain.")
+    waits.room.look()
+    assert not world.conductor.cloud.news.moves
+
+
+def test_room_that_comes_while_a_move_is_tried_is_seen_once_it_was_refused(world: World) -> None:
+    waits = WaitingMove(world)
+    assert not waits.is_to_be_tried()
+    waits.becomes(MoveState.MOVING)
+    waits.free["VCPU"] = 2
+    assert not waits.is_to_be_tried()
+    waits.becomes(MoveState.WAITING)
+    assert waits.is_to_be_tried()
 
 
 def test_paused_resumed_and_cancelled(world: World) -> None:

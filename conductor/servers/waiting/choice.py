@@ -132,6 +132,12 @@ def is_overdue(one: Waiting, now: datetime.datetime, overtake_most: int, more: i
     return one.overtaken + more >= overtake_most or now - one.since >= patience
 
 
+def lacks_host(overdue: Sequence[Waiting]) -> bool:
+    """Return whether a host is to be kept for one of them, in order of arrival, that has none:
+    for others than the first none is kept."""
+    return any(one.kept is None for one in overdue[:MOST])
+
+
 def _keep(
     asleep: Sequence[Waiting],
     free: Mapping[str, Amounts],

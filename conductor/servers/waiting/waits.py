@@ -16,7 +16,14 @@ from conductor.cloud import Cloud
 from conductor.plans import CreateParams, CreatePlan
 from conductor.servers.waiting import free_room
 from conductor.servers.waiting.able import AbleHosts
-from conductor.servers.waiting.choice import AGAIN_SECONDS, Choice, choose, is_overdue, last_served
+from conductor.servers.waiting.choice import (
+    AGAIN_SECONDS,
+    Choice,
+    choose,
+    is_overdue,
+    lacks_host,
+    last_served,
+)
 from conductor.servers.waiting.free_room import Room
 from conductor.servers.waiting.kept import kept_from
 from conductor.store.ledger import leases
@@ -268,12 +275,11 @@ class Waits:
             return Choice()
         now = clock.utcnow()
         # The nearest host for a build that waited long has not all that it needs yet.
-        late = [one for one in found if self._is_overdue(one, now)]
-        nearest = any(one.kept is None for one in late)
+        nearest = lacks_host([one for one in found if self._is_overdue(one, now)])
         try:
             room = free_room.now(self._cloud, _ANY if nearest else _least(found))
             again = self._timer() >= self._again_at
-            if not (room or again or late or changed):
+            if not (room or again or nearest or changed):
                 return Choice()
             found = self._able.of(found, room.keys(), self._down, self._overtaken)
         except MicronovaError as error:

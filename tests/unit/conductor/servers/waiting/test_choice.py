@@ -10,7 +10,7 @@ import hypothesis
 import hypothesis.strategies as st
 
 from conductor.servers.waiting import choice
-from conductor.servers.waiting.choice import MOST, choose, last_served
+from conductor.servers.waiting.choice import MOST, choose, lacks_host, last_served
 from conductor.store.servers.waiting import DECIDES_SECONDS, Waiting
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
@@ -175,6 +175,13 @@ def test_only_a_host_that_could_take_it_is_kept() -> None:
     assert choose([refused], room(7, 6, 5), NOW, OVERTAKE, again=False).kept == {0: "full"}
     nowhere = dataclasses.replace(large, able=frozenset())
     assert choose([nowhere], room(7, 6, 5), NOW, OVERTAKE, again=False).kept == {}
+
+
+def test_hosts_are_looked_for_until_each_of_the_first_has_one() -> None:
+    first = [waiting(n, kept=f"host-{n}") for n in range(MOST)]
+    assert not lacks_host([*first, waiting(MOST)])
+    assert lacks_host([*first[1:], waiting(MOST)])
+    assert not lacks_host([])
 
 
 def test_a_kept_host_that_is_full_is_kept_on() -> None:

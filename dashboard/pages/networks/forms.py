@@ -9,6 +9,8 @@ from typing import Any
 Given = Mapping[str, str]
 #: what stands for the first address of a subnet
 FIRST = "first"
+#: what an IPv6 subnet may say, when it is made, of how guests get their addresses
+MODES = ("ipv6_ra_mode", "ipv6_address_mode")
 _BETWEEN = re.compile(r"[\s,;]+")
 _JOINS = ("to", "via")
 
@@ -60,6 +62,23 @@ def pairs_of(text: str) -> list[dict[str, str]]:
     return [{name: part for name, part in one.items() if part} for one in found]
 
 
+def addresses_of(text: str, subnets: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return a port's addresses: of a line that is a subnet's prefix, any free one of the subnet.
+
+    >>> addresses_of("192.0.2.7 198.51.100.0/24", [{"cidr": "198.51.100.0/24", "id": "s"}])
+    [{'ip_address': '192.0.2.7'}, {'subnet_id': 's'}]
+    """
+    known = {one["cidr"]: one["id"] for one in subnets}
+    return [
+        {"subnet_id": known[one]} if one in known else {"ip_address": one} for one in words(text)
+    ]
+
+
+def shown_addresses(port: Mapping[str, Any]) -> str:
+    """Return the lines of a port's addresses."""
+    return "\n".join(one["ip_address"] for one in port["fixed_ips"])
+
+
 def shown_pools(pools: Iterable[Mapping[str, str]]) -> str:
     """Return the lines of allocation pools."""
     return "\n".join(f"{one['start']} to {one['end']}" for one in pools)
@@ -89,6 +108,7 @@ def new_subnet(given: Given, network_id: str) -> dict[str, Any]:
         **{name: value for name, value in edited_subnet(given).items() if value},
         "enable_dhcp": bool(given.get("dhcp")),
         "gateway_ip": given["gateway"] or None,
+        **{name: given[name] for name in MODES if given.get(name)},
     }
     if given["gateway"] == FIRST:
         # what the API does where no gateway is given
@@ -118,6 +138,7 @@ def shown_subnet(subnet: Mapping[str, Any]) -> dict[str, str]:
         "pools": shown_pools(subnet["allocation_pools"]),
         "routes": shown_routes(subnet["host_routes"]),
         "dhcp": "1" if subnet["enable_dhcp"] else "",
+        **{name: subnet.get(name) or "" for name in MODES},
     }
 
 

@@ -35,7 +35,7 @@ def _form(
 ) -> View:
     found, subnets, groups = visit.cloud.together(
         Call(NETWORK, f"{API}/{_network(visit)}"),
-        Call(NETWORK, SUBNETS, {"network_id": visit.params["network_id"]}, optional=True),
+        _subnets(visit),
         Call(NETWORK, GROUPS, _GROUP_FIELDS, optional=True),
     )
     offered = _usable(rows(groups, "security_groups"), visit.project_id)
@@ -51,6 +51,10 @@ def _form(
         "refused": refused,
     }
     return View("network/port_create.html", values, status_of(refused))
+
+
+def _subnets(visit: Visit) -> Call:
+    return Call(NETWORK, SUBNETS, {"network_id": visit.params["network_id"]}, optional=True)
 
 
 def _usable(
@@ -101,10 +105,11 @@ def show(visit: Visit) -> Answer:
 def _show(
     visit: Visit, given: Mapping[str, Any] | None = None, refused: ApiRefused | None = None
 ) -> View:
-    found, answer, groups = visit.cloud.together(
+    found, answer, groups, subnets = visit.cloud.together(
         Call(NETWORK, f"{API}/{_network(visit)}"),
         Call(NETWORK, _path(visit)),
         Call(NETWORK, GROUPS, _GROUP_FIELDS, optional=True),
+        _subnets(visit),
     )
     network, port = found["network"], _of_network(visit, answer["port"])
     server = None
@@ -119,6 +124,7 @@ def _show(
         "server": server["server"] if server else None,
         "names": {one["id"]: one["name"] or one["id"] for one in listed},
         "groups": _usable(listed, port["project_id"], port["security_groups"]),
+        "subnets": rows(subnets, "subnets"),
         "owns": owns(visit, network),
         "changeable": visit.may(May.CHANGE)
         and (visit.operates or port["project_id"] == visit.project_id),
@@ -139,6 +145,7 @@ def _given(port: Mapping[str, Any]) -> dict[str, Any]:
     """Return a port as the fields of its form."""
     return {
         **{name: port[name] for name in _EDITED},
+        "addresses": forms.shown_addresses(port),
         "pairs": forms.shown_pairs(port),
         "filtered": bool(port.get("port_security_enabled")),
         "groups": port["security_groups"],
@@ -146,24 +153,28 @@ def _given(port: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def change(visit: Visit) -> Answer:
-    """Give a port another name, other groups, or other addresses that it may use."""
+    """Give a port another name, other addresses, groups, or addresses that it may use."""
     given = {
         **{name: visit.field(name) for name in _EDITED},
+        "addresses": visit.field("addresses"),
         "pairs": visit.field("pairs"),
         "filtered": bool(visit.field("filtered")),
         "groups": visit.fields("groups"),
     }
-    now = _of_network(visit, visit.cloud.get(NETWORK, _path(visit))["port"])
+    answer, subnets = visit.cloud.together(Call(NETWORK, _path(visit)), _subnets(visit))
+    now = _of_network(visit, answer["port"])
+    asked = _changes(visit, now, given) | _other_addresses(visit, now, rows(subnets, "subnets"))
     try:
-        visit.cloud.put(NETWORK, _path(visit), {"port": _changes(visit, now, given)})
+        # without any change the API says that there is no body
+        visit.cloud.put(NETWORK, _path(visit), {"port": asked or {"name": given["name"]}})
     except ApiRefused as refused:
         return _show(visit, given, refused)
     visit.note("The port is changed.")
     return Redirect(f"{_list(visit)}/ports/{now['id']}")
 
 
-def _changes(visit: Visit, now: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is to change; the form says by its mark `owner` what it has fields for."""
+def _changes(visit: Visit, now: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is to change, addresses aside; the mark `owner` says which fields there were."""
     asked: dict[str, Any] = {name: given[name] for name in _EDITED}
     filtered = bool(now.get("port_security_enabled"))
     if visit.field("owner"):
@@ -174,8 +185,19 @@ def _changes(visit: Visit, now: Mapping[str, Any], given: Mapping[str, Any]) -> 
     groups = given["groups"] if filtered else []
     if sorted(groups) != sorted(now["security_groups"]):
         asked["security_groups"] = groups
-    # without any change the API says that there is no body
-    return forms.changes(now, asked) or {"name": given["name"]}
+    return forms.changes(now, asked)
+
+
+def _other_addresses(
+    visit: Visit, now: Mapping[str, Any], subnets: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the port's addresses if they are to change; a form with a field for them has the
+    mark `addressed`: while a server has the port, the API doesn't change them."""
+    if not visit.field("addressed"):
+        return {}
+    asked = forms.addresses_of(visit.field("addresses"), subnets)
+    same = forms.addresses_of(forms.shown_addresses(now), ())
+    return {} if asked == same else {"fixed_ips": asked}
 
 
 def ask_delete(visit: Visit) -> Answer:
@@ -228,8 +250,8 @@ _PORT = _NETWORK + "/{port_id:uuid}"
 PAGES = (
     Page(f"{_NETWORK}/create", ask_create, May.CHANGE, calls=3),
     Page(f"{_NETWORK}/create", create, May.CHANGE, "POST", calls=4),
-    Page(_PORT, show, calls=4),
-    Page(_PORT, change, May.CHANGE, "POST", calls=6),
+    Page(_PORT, show, calls=5),
+    Page(_PORT, change, May.CHANGE, "POST", calls=8),
     Page(f"{_PORT}/delete", ask_delete, May.CHANGE),
     Page(f"{_PORT}/delete", delete, May.CHANGE, "POST"),
 )

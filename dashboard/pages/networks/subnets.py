@@ -15,7 +15,9 @@ from dashboard.pages.networks.one import API, PATH, SUBNETS
 from dashboard.rights import May
 from dashboard.visit import Visit
 
-_FIELDS = ("name", "cidr", "gateway", "servers", "pools", "routes", "dhcp")
+_EDITED = ("name", "gateway", "servers", "pools", "routes", "dhcp")
+_FIELDS = (*_EDITED, "cidr", *forms.MODES)
+_MODES = ("slaac", "dhcpv6-stateful", "dhcpv6-stateless")
 _NEW: Mapping[str, str] = {**dict.fromkeys(_FIELDS, ""), "dhcp": "1"}
 
 
@@ -46,6 +48,7 @@ def _form(
         "back": _network(visit),
         "exists": exists,
         "first": forms.FIRST,
+        "modes": _MODES,
         "given": given,
         "refused": refused,
     }
@@ -92,7 +95,7 @@ def _subnet(visit: Visit) -> Mapping[str, Any]:
 def change(visit: Visit) -> Answer:
     """Change a subnet: what new servers are given, and the pools of their addresses."""
     subnet = _subnet(visit)
-    given = {**{name: visit.field(name) for name in _FIELDS}, "cidr": subnet["cidr"]}
+    given = {**forms.shown_subnet(subnet), **{name: visit.field(name) for name in _EDITED}}
     # pools that are sent are checked against the gateway: an unchanged one isn't
     asked = forms.changes(subnet, forms.edited_subnet(given)) or {"name": given["name"]}
     try:

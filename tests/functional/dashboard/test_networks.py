@@ -127,6 +127,26 @@ def test_subnets_are_added_and_deleted(member: Browser, three_nodes: EmbeddedClo
     assert network.get_network(wanted.id).name == "ours"
 
 
+def test_an_ipv6_subnet_has_the_modes_that_are_chosen(
+    member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "mine")
+    six = {"cidr": "2001:db8:7::/64", "dhcp": "1"}
+    modes = {"ipv6_ra_mode": "slaac", "ipv6_address_mode": "slaac"}
+    assert add(member, path, cidr="192.168.8.0/24", **modes)
+    assert "ipv6_ra_mode is not valid when ip_version is 4" in member.parsed.text
+    assert member.form(f"{path}/subnets").fields["ipv6_ra_mode"] == "slaac"
+    assert not add(member, path, **six, **modes)
+    network = three_nodes.connection().network
+    [subnet] = network.subnets(network_id=path.rpartition("/")[2])
+    assert (subnet.ipv6_ra_mode, subnet.ipv6_address_mode) == ("slaac", "slaac")
+    page = f"{path}/subnets/{subnet.id}"
+    text = member.get(page).text
+    assert "Router advertisements: slaac; addresses: slaac." in text
+    assert "ipv6_ra_mode" not in member.form(page).fields
+    assert "is changed" in member.submit(page, name="six", dhcp="1").text
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -220,7 +240,7 @@ def test_the_life_of_a_port(
     for odd in (reader, admin):
         odd.get(page)
         assert odd.status == 200
-        assert odd.calls <= 4
+        assert odd.calls <= 5
     assert not reader.has_form(page)
     for one in (f"{path}/ports/create", page, f"{page}/delete"):
         reader.post(one, {"csrf": reader.csrf, "name": "theirs"})
@@ -228,6 +248,38 @@ def test_the_life_of_a_port(
     assert "The port is deleted." in member.submit(f"{page}/delete").text
     assert member.path == path
     assert network.find_port(port.id) is None
+
+
+def test_the_addresses_of_a_free_port_are_changed(
+    member: Browser, three_nodes: EmbeddedCloud
+) -> None:
+    path = make(member, "mine", "192.168.7.0/24")
+    assert not add(member, path, cidr="2001:db8:7::/64")
+    network = three_nodes.connection().network
+    port = network.create_port(network_id=path.rpartition("/")[2], name="vip")
+    page = f"{path}/ports/{port.id}"
+    had = [one["ip_address"] for one in port.fixed_ips]
+    text = member.get(page).text
+    assert "its subnet: 192.168.7.0/24, 2001:db8:7::/64" in text
+    assert member.form(page).fields["addresses"].split() == had
+    member.submit(page, name="front", filtered="1")
+    assert network.get_port(port.id).fixed_ips == port.fixed_ips
+    for asked, expected in (
+        ("192.168.7.50\r\n192.168.7.51", ["192.168.7.50", "192.168.7.51"]),
+        ("192.168.7.60\r\n2001:db8:7::/64", ["192.168.7.60", "2001:db8:7::"]),
+        ("", []),
+    ):
+        member.get(page)
+        assert "The port is changed." in member.submit(page, addresses=asked, filtered="1").text
+        now = [one["ip_address"] for one in network.get_port(port.id).fixed_ips]
+        assert len(now) == len(expected)
+        assert all(map(str.startswith, now, expected)), now
+    for odd in ("nothing", "192.0.2.1", "192.0.2.0/24"):
+        member.get(page)
+        member.submit(page, addresses=odd, filtered="1")
+        assert member.status == 400
+        assert member.form(page).fields["addresses"] == odd
+    assert network.get_port(port.id).fixed_ips == []
 
 
 def test_a_refused_port_is_asked_for_again(member: Browser, three_nodes: EmbeddedCloud) -> None:
@@ -276,6 +328,10 @@ def test_a_free_port_is_attached_by_choosing_it(
     assert "port" not in member.form(tab).choices
     text = member.get(f"{path}/ports/{port.id}").text
     assert "inside" in text
+    assert "addresses" not in member.form(f"{path}/ports/{port.id}").fields
+    assert "While a server has the port, its addresses can't be changed" in text
+    member.submit(f"{path}/ports/{port.id}", name="front", filtered="1")
+    assert network.get_port(port.id).fixed_ips == port.fixed_ips
     assert "Its server loses this interface" in member.get(f"{path}/ports/{port.id}/delete").text
     member.submit(f"{path}/ports/{port.id}/delete")
     assert "Under way: The port is being detached from its server" in member.parsed.text

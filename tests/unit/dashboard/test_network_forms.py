@@ -58,6 +58,20 @@ def test_a_port_has_what_is_given() -> None:
     }
 
 
+def test_the_addresses_of_a_port_are_lines() -> None:
+    shown = forms.shown_addresses(
+        {"fixed_ips": [{"ip_address": "192.0.2.7"}, {"ip_address": "::7"}]}
+    )
+    assert shown == "192.0.2.7\n::7"
+    assert forms.addresses_of(shown, []) == [{"ip_address": "192.0.2.7"}, {"ip_address": "::7"}]
+    assert forms.addresses_of("", []) == []
+    known = [{"cidr": "192.0.2.0/24", "id": "four"}, {"cidr": "2001:db8::/64", "id": "six"}]
+    assert forms.addresses_of("192.0.2.0/24\r\n198.51.100.0/24", known) == [
+        {"subnet_id": "four"},
+        {"ip_address": "198.51.100.0/24"},
+    ]
+
+
 SUBNET: dict[str, Any] = {
     "name": "",
     "cidr": "192.0.2.0/24",
@@ -88,6 +102,15 @@ def test_the_gateway_of_a_new_subnet(gateway: str, expected: dict[str, Any]) -> 
         "enable_dhcp": False,
         **expected,
     }
+
+
+def test_the_modes_of_a_new_subnet_are_those_chosen() -> None:
+    given = {"cidr": "2001:db8::/64", "gateway": "", "ipv6_ra_mode": "slaac"}
+    made = forms.new_subnet({**given, "ipv6_address_mode": ""}, "net")
+    assert made["ipv6_ra_mode"] == "slaac"
+    assert "ipv6_address_mode" not in made
+    shown = forms.shown_subnet({**SUBNET, "ipv6_ra_mode": "slaac", "ipv6_address_mode": None})
+    assert (shown["ipv6_ra_mode"], shown["ipv6_address_mode"]) == ("slaac", "")
 
 
 def test_only_what_differs_is_changed() -> None:

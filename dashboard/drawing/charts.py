@@ -20,7 +20,13 @@ WIDTH, HEIGHT = 600, 150
 BANDS = 48
 _TICKS = 5
 _STEPS = (1, 2, 2.5, 5, 10)
-_KIB = 1024
+#: sizes have these times a power of two
+_HALVES = (1, 1.5, 2)
+#: an axis reaches up to a limit that is at most so many times the highest value
+_WITHIN = 4
+#: a part of an axis without such a limit that is above the highest value
+_HEADROOM = 0.1
+_KIB = 1024.0
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class Drawing:
     title: str
     metrics: Sequence[tuple[str, str]]
     """Name, and what it is called here."""
-    top: str = ""
-    """The metric that says how high the axis is, drawn as a limit."""
+    limit: str = ""
+    """The metric that the others can't exceed."""
     steps: bool = False
     """Whether a value is the most of its interval, and holds for all of it."""
 
@@ -91,6 +97,8 @@ class Chart:
     bands: Sequence[Band]
     limit: str
     """What the limit is, if there is one."""
+    limit_y: float | None
+    """How far below the top it is drawn; None: it is beyond the axis, or there is none."""
     scale: Sequence[str]
     """Labels of the vertical axis from its top to its bottom."""
     times: Sequence[Tick]
@@ -99,14 +107,15 @@ class Chart:
     @property
     def said(self) -> str:
         """What the chart shows, in a sentence."""
-        return "; ".join(
-            f"{one.title} {one.average} on average, {one.most} at most" for one in self.lines
-        )
+        found = [f"{one.title} {one.average} on average, {one.most} at most" for one in self.lines]
+        if self.limit:
+            found.append(f"the limit is {self.limit}")
+        return "; ".join(found)
 
 
 OF_SERVER = (
     Drawing("Processors", (("cpu", "in use"),)),
-    Drawing("Memory", (("memory_used", "in use"),), top="memory"),
+    Drawing("Memory", (("memory_used", "in use"),), limit="memory"),
     Drawing("Network", (("network_in", "received"), ("network_out", "sent"))),
     Drawing("Disks", (("disk_read", "read"), ("disk_written", "written"))),
     Drawing(
@@ -121,12 +130,12 @@ OF_SERVER = (
 OF_HOST = (
     Drawing("Processors", (("cpu", "in use"), ("io_wait", "waiting for disks"))),
     Drawing("Load", (("load", "processes"),)),
-    Drawing("Memory", (("memory_used", "in use"),), top="memory"),
+    Drawing("Memory", (("memory_used", "in use"),), limit="memory"),
     Drawing("Network", (("network_in", "received"), ("network_out", "sent"))),
-    Drawing("Root file system", (("root_used", "in use"),), top="root"),
+    Drawing("Root file system", (("root_used", "in use"),), limit="root"),
     OF_SERVER[-1],
 )
-OF_STORAGE = (Drawing("Storage", (("used", "in use"),), top="total"),)
+OF_STORAGE = (Drawing("Storage", (("used", "in use"),), limit="total"),)
 
 
 def series(answer: Mapping[str, object]) -> dict[str, Series]:
@@ -150,7 +159,7 @@ def charts(
     for one in drawings:
         shown = [(known[name], title) for name, title in one.metrics if name in known]
         if any(peak(found.values) is not None for found, _ in shown):
-            yield _chart(one, shown, known.get(one.top), times)
+            yield _chart(one, shown, known.get(one.limit), times)
 
 
 def _chart(
@@ -162,7 +171,7 @@ def _chart(
     unit = shown[0][0].unit
     highest = max(peak(found.values) or 0.0 for found, _ in shown)
     whole = last(limit.values) if limit else None
-    top = ceiling(max(highest, whole or 0.0), unit)
+    top = axis_top(highest, whole, unit)
     if drawing.steps and unit == "count":
         # things are whole in the middle of the axis, too
         top += top % 2
@@ -174,6 +183,7 @@ def _chart(
         ],
         list(_bands(shown, times, peak if drawing.steps else mean)),
         amount(whole, unit) if whole is not None else "",
+        _height(whole, top) if whole is not None and whole <= top else None,
         [amount(top, unit), amount(top / 2, unit), amount(0, unit)],
         ticks(times),
     )
@@ -197,8 +207,7 @@ def paths(values: Values, top: float) -> Iterator[str]:
     stretch: list[str] = []
     for position, value in enumerate([*values, None]):
         if value is not None:
-            height = HEIGHT - HEIGHT * min(value, top) / top
-            stretch.append(f"{position * step:.1f} {height:.1f}")
+            stretch.append(f"{position * step:.1f} {_height(value, top):.1f}")
         elif stretch:
             yield f"M{'L'.join(stretch)}" if len(stretch) > 1 else f"M{stretch[0]}h{step / 2:.1f}"
             stretch = []
@@ -218,10 +227,15 @@ def steps(values: Values, top: float) -> Iterator[str]:
                 yield f"{path}H{position * width:.1f}"
             path = ""
         elif value != held or not path:
-            height = f"{HEIGHT - HEIGHT * min(value, top) / top:.1f}"
+            height = f"{_height(value, top):.1f}"
             at = f"{position * width:.1f}"
             path = f"{path}H{at}V{height}" if path else f"M{at} {height}"
         held = value
+
+
+def _height(value: float, top: float) -> float:
+    """Return how far below the top of the box a value is drawn."""
+    return HEIGHT - HEIGHT * min(value, top) / top
 
 
 def groups(count: int) -> list[range]:
@@ -261,19 +275,34 @@ def table(
         yield times[group.stop - 1], cells
 
 
+def axis_top(highest: float, limit: float | None, unit: str) -> float:
+    """Return where an axis ends: at a limit that is near; else somewhat above the highest value.
+
+    >>> axis_top(30, 100, "count"), axis_top(3, 100, "count"), axis_top(3, None, "count")
+    (100.0, 5.0, 5.0)
+    """
+    if limit is None:
+        return ceiling(highest, unit)
+    is_near = limit <= highest * _WITHIN
+    return ceiling(max(highest, limit) if is_near else highest * (1 + _HEADROOM), unit)
+
+
 def ceiling(value: float, unit: str) -> float:
     """Return a round number from a value up: the top of an axis.
 
-    >>> ceiling(37, "percent"), ceiling(3 << 30, "bytes") == 4 << 30, ceiling(0, "count")
+    >>> ceiling(37, "percent"), ceiling(5 << 30, "bytes") == 6 << 30, ceiling(0, "count")
     (50.0, True, 1.0)
     """
     if unit in ("bytes", "bytes_per_second"):
-        return float(2 ** math.ceil(math.log2(value))) if value > 1 else float(_KIB)
+        return _stepped(value, 2.0 ** math.floor(math.log2(value)), _HALVES) if value > 1 else _KIB
     if value <= 0:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    found = next(step for step in _STEPS if step * power >= value * (1 - 1e-9)) * power
+    found = _stepped(value, 10.0 ** math.floor(math.log10(value)), _STEPS)
     return min(found, 100.0) if unit == "percent" and value <= 100 else found
+
+
+def _stepped(value: float, power: float, among: Sequence[float]) -> float:
+    return next(step for step in among if step * power >= value * (1 - 1e-9)) * power
 
 
 def ticks(times: Sequence[str]) -> list[Tick]:

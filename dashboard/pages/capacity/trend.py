@@ -22,9 +22,9 @@ _LISTED = 10
 _ROWS = 1000
 REFRESH_SECONDS = 2
 _DRAWINGS = {
-    "storages": charts.Drawing("Storages", (("used", "in use"),), top="total"),
+    "storages": charts.Drawing("Storages", (("used", "in use"),), limit="total"),
     "nodes": charts.Drawing(
-        "Memory that the nodes use", (("memory_used", "in use"),), top="memory"
+        "Memory that the nodes use", (("memory_used", "in use"),), limit="memory"
     ),
 }
 #: the metrics that are summed up of each kind

@@ -73,7 +73,8 @@ def test_a_band_of_steps_says_the_most() -> None:
         (61, "percent", 100),
         (180, "percent", 200),
         (0, "bytes", 1024),
-        (5 << 20, "bytes_per_second", 8 << 20),
+        (5 << 20, "bytes_per_second", 6 << 20),
+        (7 << 20, "bytes_per_second", 8 << 20),
         (4 << 30, "bytes", 4 << 30),
         (3, "count", 5),
         (2.1, "processes", 2.5),
@@ -97,21 +98,39 @@ def test_a_chart_says_its_values() -> None:
         other=("bytes", [None] * 60),
     )
     drawings = (
-        Drawing("Memory", (("used", "in use"),), top="whole"),
+        Drawing("Memory", (("used", "in use"),), limit="whole"),
         Drawing("Other", (("other", "x"), ("absent", "y"))),
     )
     [chart] = charts.charts(drawings, known, HOUR)
-    assert (chart.title, chart.limit) == ("Memory", "4.0 GiB")
+    assert (chart.title, chart.limit, chart.limit_y) == ("Memory", "4.0 GiB", 0)
     assert chart.scale == ["4.0 GiB", "2.0 GiB", "0 B"]
     assert [one.text for one in chart.times] == ["00:00", "00:14", "00:29", "00:44", "00:59"]
     assert not any(one.is_day for one in chart.times)
     [line] = chart.lines
     assert (line.title, line.now, line.most) == ("in use", "1.0 GiB", "1.0 GiB")
-    assert chart.said == "in use 1.0 GiB on average, 1.0 GiB at most"
+    assert chart.said == "in use 1.0 GiB on average, 1.0 GiB at most; the limit is 4.0 GiB"
     assert len(chart.bands) == BANDS
     assert parse_time(chart.bands[0].until) == parse_time("2026-11-29T00:00:00Z")
     assert chart.bands[0].said == "in use 1.0 GiB"
     assert chart.bands[-1].x + chart.bands[-1].width == pytest.approx(WIDTH)
+
+
+@pytest.mark.parametrize(
+    ("used", "whole", "scale", "limit_y"),
+    [
+        (9 << 30, 80 << 40, ["12.0 GiB", "6.0 GiB", "0 B"], None),
+        (21 << 40, 80 << 40, ["96.0 TiB", "48.0 TiB", "0 B"], pytest.approx(25)),
+        (90 << 40, 80 << 40, ["96.0 TiB", "48.0 TiB", "0 B"], pytest.approx(25)),
+        (0, 80 << 40, ["1.0 KiB", "512 B", "0 B"], None),
+    ],
+)
+def test_little_use_of_much_fills_its_chart(
+    used: float, whole: float, scale: list[str], limit_y: Any
+) -> None:
+    known = answer(used=("bytes", [used]), total=("bytes", [whole]))
+    [chart] = charts.charts(charts.OF_STORAGE, known, HOUR[:1])
+    assert (chart.scale, chart.limit_y) == (scale, limit_y)
+    assert chart.limit == "80.0 TiB"
 
 
 def test_the_table_has_the_newest_first() -> None:
@@ -136,5 +155,5 @@ def test_every_chart_is_of_metrics_that_there_are(drawings: Any) -> None:
 
     names = {*measurements.OF_SERVER, *measurements.OF_HOST, *measurements.OF_STORAGE}
     drawn = {name for one in drawings for name, _ in one.metrics}
-    tops = {one.top for one in drawings if one.top}
+    tops = {one.limit for one in drawings if one.limit}
     assert drawn | tops <= names

@@ -17,7 +17,8 @@ OF_NODE: Mapping[str, str] = {
     "Memory": "claimed by servers or reserved, of what it has",
     "Disk": "claimed by servers or reserved, of the storage of root disks",
 }
-_TIB = 1024
+_UNITS = ("MiB", "GiB", "TiB")
+_STEP = 1024
 
 
 class Warns(enum.Enum):
@@ -54,7 +55,8 @@ class Meter:
     def strong(self) -> str:
         """How much is used, with its unit where the whole has another one."""
         number, unit = in_unit(self.used, self.unit)
-        return number if self.limit < 0 or unit == self._whole[1] else f"{number} {unit}"
+        plain = self.limit < 0 or not self.used or unit == self._whole[1]
+        return number if plain else f"{number} {unit}"
 
     @property
     def rest(self) -> str:
@@ -79,31 +81,29 @@ class Meter:
 
 
 def in_unit(amount: int, unit: str) -> tuple[str, str]:
-    """Return an amount and its unit: 1024 GiB and more are TiB.
+    """Return an amount and its unit: 1024 MiB and more are GiB, 1024 GiB and more are TiB.
 
-    >>> in_unit(12, "GiB"), in_unit(1536, "GiB"), in_unit(7, "")
-    (('12', 'GiB'), ('1.5', 'TiB'), ('7', ''))
+    >>> in_unit(12, "GiB"), in_unit(1536, "GiB"), in_unit(2 << 20, "MiB"), in_unit(7, "")
+    (('12', 'GiB'), ('1.5', 'TiB'), ('2', 'TiB'), ('7', ''))
     """
-    if unit == "GiB" and amount >= _TIB:
-        return f"{amount / _TIB:.2f}".rstrip("0").rstrip("."), "TiB"
-    return str(amount), unit
+    shown = float(amount)
+    while unit in _UNITS[:-1] and shown >= _STEP:
+        shown, unit = shown / _STEP, _UNITS[_UNITS.index(unit) + 1]
+    return f"{shown:.2f}".rstrip("0").rstrip("."), unit
 
 
 def of_amount(title: str, amount: Mapping[str, Any], unit: str, place: str, measure: str) -> Meter:
     """Return a sum over the cloud; its note says what is free, and the most at one place.
 
-    `place`: what a place is called; `measure`: what is counted. Memory is given in MiB.
+    `place`: what a place is called; `measure`: what is counted.
     """
-    as_shown = _gib if unit == "MiB" else int
-    shown = "GiB" if unit == "MiB" else unit
-    free = " ".join(filter(None, in_unit(as_shown(amount["free"]), shown)))
+    free = " ".join(filter(None, in_unit(amount["free"], unit)))
     most = amount["most_free"]
     note = f"{free} free in all"
     if most:
-        at = " ".join(filter(None, in_unit(as_shown(most["free"]), shown)))
+        at = " ".join(filter(None, in_unit(most["free"], unit)))
         note = f"{note}; at most {at} on one {place} ({most['name']})"
-    used, total = as_shown(amount["used"]), as_shown(amount["total"])
-    return Meter(title, used, total, shown, note=note, measure=measure)
+    return Meter(title, amount["used"], amount["total"], unit, note=note, measure=measure)
 
 
 def of_hosts(numbers: Mapping[str, Any]) -> tuple[Meter, ...]:
@@ -111,7 +111,7 @@ def of_hosts(numbers: Mapping[str, Any]) -> tuple[Meter, ...]:
 
     VCPUs are overcommitted as each agent's `cpu_allocation_ratio` says, which the API doesn't.
     """
-    memory = _gib(numbers["memory_mb_used"]), _gib(numbers["memory_mb"])
+    memory = numbers["memory_mb_used"], numbers["memory_mb"]
     disk = numbers["local_gb_used"], numbers["local_gb"]
     return (
         Meter(
@@ -121,7 +121,7 @@ def of_hosts(numbers: Mapping[str, Any]) -> tuple[Meter, ...]:
             when=Warns.NEVER,
             measure=OF_NODE["VCPUs"],
         ),
-        Meter("Memory", *memory, "GiB", measure=OF_NODE["Memory"]),
+        Meter("Memory", *memory, "MiB", measure=OF_NODE["Memory"]),
         Meter("Disk", *disk, "GiB", measure=OF_NODE["Disk"]),
     )
 
@@ -132,7 +132,3 @@ def of_pool(pool: Mapping[str, Any]) -> Meter:
     total, free = int(facts["total_capacity_gb"]), int(facts["free_capacity_gb"])
     kind = facts.get("storage_protocol") or ""
     return Meter(f"{pool['name'].partition('#')[0]} ({kind})", total - free, total, "GiB")
-
-
-def _gib(mib: int) -> int:
-    return round(mib / 1024)

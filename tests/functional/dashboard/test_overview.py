@@ -100,7 +100,7 @@ def test_each_number_is_said_once(three_nodes: EmbeddedCloud, admin: Browser) ->
     assert re.search(
         rf"Storages {STORED} [0-9.]+ (GiB )?of [0-9.]+ TiB [0-9.]+ TiB free in all", page.text
     )
-    [said] = set(re.findall(rf"Memory {CLAIMED} \d+ GiB of ([0-9.]+) TiB", page.text))
+    [said] = set(re.findall(rf"Memory {CLAIMED} [0-9.]+ (?:[MG]iB )?of ([0-9.]+) TiB", page.text))
     assert float(said) == pytest.approx(memory["total"] / (1 << 20), abs=0.005)
     assert f"on one node ({memory['most_free']['name']})" in page.text
     assert "on one storage (" in page.text

@@ -31,6 +31,9 @@ def test_a_meter_warns(used: int, limit: int, when: Warns, percent: float, warns
         (12, 1536, "GiB", "12 GiB of 1.5 TiB"),
         (2048, 4100, "GiB", "2 of 4 TiB"),
         (3, -1, "MiB", "3 MiB"),
+        (896, 51200, "MiB", "896 MiB of 50 GiB"),
+        (1536, 3 << 20, "MiB", "1.5 GiB of 3 TiB"),
+        (0, 3 << 20, "MiB", "0 of 3 TiB"),
         (3, 4, "", "3 of 4"),
         (0, 0, "GiB", "0 of 0 GiB"),
     ],
@@ -56,7 +59,7 @@ def test_what_hosts_and_storages_have() -> None:
     numbers = {"vcpus": 8, "vcpus_used": 12, "memory_mb": 4096, "memory_mb_used": 1536}
     vcpus, memory, disk = of_hosts({**numbers, "local_gb": 100, "local_gb_used": 95})
     assert not vcpus.warns
-    assert (memory.used, memory.limit, memory.unit) == (2, 4, "GiB")
+    assert (memory.used, memory.limit, memory.unit) == (1536, 4096, "MiB")
     assert disk.warns
     assert [one.measure.rpartition(", ")[2] for one in (vcpus, memory, disk)] == [
         *("of its threads", "of what it has", "of the storage of root disks"),

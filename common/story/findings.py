@@ -37,5 +37,5 @@ def summary(report: Facts, left: int) -> str:
     """Return one line about an audit: what it looked at, what it healed, and how much differs."""
     looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
     flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
-    end = "everything agrees" if not left else f"{left} differences left"
+    end = "everything agrees" if not left else f"{left} difference{'s' if left > 1 else ''} left"
     return f"Looked at {looked}{flux}. Healed {report['healed']}; {end}."

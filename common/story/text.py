@@ -31,7 +31,11 @@ def fact(value: Any) -> str:
 
     >>> fact({"limit": 10, "used": 3, "asked": 1})
     '1 asked, 3 of 10 used'
+    >>> fact(True), fact(False)
+    ('yes', 'no')
     """
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, list):
         return ",".join(map(one_line, value))
     if isinstance(value, Mapping) and "percent" in value:

@@ -154,7 +154,7 @@ def test_exit_codes(cloud: EmbeddedCloud, audits: Audits, pve: Proxmox) -> None:
     [finding] = json.loads(out)
     assert finding["Kind"] == "vm_foreign"
     assert finding["Subject"] == f"{CLUSTER}/150004"
-    assert "1 differences left" in summary
+    assert "1 difference left" in summary
     pve.call("DELETE", "nodes/pve1/qemu/150004")
     cloud.control("POST", "faults", action="node-down", node="pve2")
     try:

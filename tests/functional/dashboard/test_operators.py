@@ -487,7 +487,7 @@ def test_an_audit_shows_what_is_not_ours(three_nodes: EmbeddedCloud, admin: Brow
         )
         text = audited(admin).text
         assert "VM foreign 1 ○ notice" in text
-        assert "1 differences left" in text
+        assert "1 difference left" in text
         [path] = [
             one.removeprefix("/dashboard")
             for one in admin.parsed.links

@@ -90,7 +90,7 @@ def test_differences_are_left() -> None:
     assert ran.code == 1
     [row] = json.loads(ran.out)
     assert (row["Finding"], row["Heals By"]) == (1, "destroy")
-    assert "1 differences left" in ran.err
+    assert "1 difference left" in ran.err
     long = Api(a_finding(remedy="do this")).run("audit", "--long", "-f", "json")
     [row] = json.loads(long.out)
     assert (row["Remedy"], row["Evidence"]) == ("do this", "status=stopped")

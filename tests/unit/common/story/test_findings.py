@@ -29,3 +29,4 @@ def test_an_audit_in_a_sentence() -> None:
         "Looked at 2 servers, 3 vms, 1 servers being worked on. Healed 4; everything agrees."
     )
     assert summary({**report, "in_flux": 0}, 5).endswith("Healed 4; 5 differences left.")
+    assert summary(report, 1).endswith("; 1 difference left.")

@@ -226,7 +226,6 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
     finally:
         admin.compute.delete_flavor(vast)
         admin.compute.delete_flavor(special)
-        admin.identity.delete_group(team)
         compute.delete_keypair(keypair)
         connection.identity.delete_application_credential(user, credential)
         compute.delete_server_group(apart)
@@ -239,6 +238,8 @@ def furnished(cloud: EmbeddedCloud, operator: Browser) -> Iterator[dict[str, str
         admin.compute.remove_host_from_aggregate(fast, "pve2")
         admin.compute.delete_aggregate(fast)
         pve.call("DELETE", f"nodes/pve1/qemu/{FOREIGN}")
+        # last: the tokens of its users are revoked, and refused if made within the same second
+        admin.identity.delete_group(team)
 
 
 def _special_flavor(admin: Any, project_id: str) -> Any:

@@ -4,6 +4,12 @@
 // On a phone the pages are one line to swipe through: begin at the present one.
 document.querySelectorAll("nav [aria-current]").forEach((one) => one.scrollIntoView({ block: "nearest", inline: "center" }));
 
+// On a phone what is long begins folded; without this script it is open.
+const phone = matchMedia("(max-width: 40rem)");
+const fold = () => document.querySelectorAll("details[data-folds]").forEach((one) => (one.open = !phone.matches));
+if (phone.matches) fold();
+phone.addEventListener("change", fold);
+
 // What nobody sees isn't asked for.
 document.addEventListener("htmx:beforeRequest", (event) => {
   const asks = event.detail.elt.getAttribute("hx-trigger") ?? "";

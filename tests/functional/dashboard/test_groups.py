@@ -72,7 +72,7 @@ def test_the_life_of_a_group(member: Browser, three_nodes: EmbeddedCloud) -> Non
     assert "Shrink shop from 3 to 1? 2 servers are deleted with their disks" in text
     assert "The size is being changed." in member.submit(f"{path}/scale").text
     text = wait(member, path, "1 of 1 servers work.").text
-    assert "Limits 1 at least Why" in text
+    assert "Limits 1 at least ID" in text
     assert 'value="0"' not in member.page.text, "it is at its minimum"
     for wrong in ({"desired": "0", "sure": "1"}, {"desired": "many"}, {"min_size": "-7"}):
         assert "Refused: " in post(member, f"{path}/scale", **wrong)

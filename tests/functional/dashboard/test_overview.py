@@ -110,7 +110,7 @@ def test_what_is_counted_is_said_where_a_title_stands_twice(admin: Browser) -> N
     page = admin.get("/nodes")
     for title, measure in OF_NODE.items():
         assert f"{title} {measure}" in page.text
-        assert admin.page.text.count(f'data-label="{title}, {measure}"') == 3
+        assert admin.page.text.count(f'<small class="on-card">{measure}</small>') == 3
     assert f"VCPUs {CLAIMED}" in page.text
     assert f"Memory {CLAIMED}" in page.text
     page = admin.get("/nodes/pve1")

@@ -51,7 +51,8 @@ class Move:
     way: str | None = None
     """``common.moving.Way``; None: not decided."""
     target: str | None = None
-    """The only allowed target host; None: the scheduler chooses when the move begins."""
+    """The only allowed target host; None: the scheduler chooses when the move begins. In the end,
+    where the server is."""
     operation_id: int | None = None
     """The migration, or its confirmation, that was begun last."""
     tries: int = 0

@@ -173,6 +173,7 @@ def _after(move: Move, plan: BulkPlan, facts: Facts) -> Move:
 
 def _elsewhere(move: Move, seen: Seen, message: str | None, facts: Facts) -> Move:
     """Return the move of a server that is on another host; it may have to be confirmed."""
+    move = dataclasses.replace(move, target=seen.host)
     if move.state not in UNDER_WAY or move.way != Way.COLD or not seen.resized:
         return dataclasses.replace(move, state=MoveState.MOVED, reason=None)
     if facts.late:

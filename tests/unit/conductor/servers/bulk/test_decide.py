@@ -151,7 +151,8 @@ def test_moved() -> None:
 
 
 def test_moved_by_others() -> None:
-    assert only(drain(a_move()), facts(seen("a", "h3"))).state == MoveState.MOVED
+    moved = only(drain(a_move()), facts(seen("a", "h3")))
+    assert (moved.state, moved.target) == (MoveState.MOVED, "h3")
 
 
 def test_deleted_meanwhile() -> None:

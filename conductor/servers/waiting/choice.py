@@ -70,20 +70,33 @@ def choose(
             choice.overtaken[one.operation_id] = times
     left = MOST - len({one.together for one in waiting if one.is_deciding(now)})
     held = {one.kept for one in waiting if one.kept and one.is_deciding(now)}
-    kept = _keep(asleep, free.amounts, held, now, overtake_most, choice)
+    kept = _keep(asleep, free.amounts, held, now, overtake_most)
+    arrival = {one.operation_id: place for place, one in enumerate(_by_arrival(asleep))}
     passed: list[Waiting] = []
     for together in in_turn(asleep, served):
         if left <= 0:
             break
-        mine = {kept[one.operation_id] for one in together if one.operation_id in kept}
-        if free.take_all(together, held.union(kept.values()) - mine):
-            choice.woken += [one.operation_id for one in together]
+        numbers = [one.operation_id for one in together]
+        # Whoever came earlier may have the host that is kept for a later one.
+        last = max(arrival[number] for number in numbers)
+        barred = {host for number, host in kept.items() if arrival[number] < last} - {
+            kept[number] for number in numbers if number in kept
+        }
+        if hosts := free.take_all(together, held | barred):
+            for number, host in zip(numbers, hosts, strict=True):
+                _swap(kept, number, host)
+            choice.woken += numbers
             left -= 1
             for before in passed:
                 times = choice.overtaken.get(before.operation_id, 0)
                 choice.overtaken[before.operation_id] = times + 1
         else:
             passed += together
+    choice.kept = {
+        one.operation_id: kept.get(one.operation_id)
+        for one in asleep
+        if kept.get(one.operation_id) != one.kept
+    }
     if again and left == MOST:
         choice.woken = _untried(passed, now, served)
     return choice
@@ -98,7 +111,7 @@ def in_turn(
     served longest ago is the first, so that room that comes one place at a time is shared.
     """
     gangs: dict[str | int, list[Waiting]] = {}
-    for one in sorted(waiting, key=lambda one: (one.since, one.operation_id)):
+    for one in _by_arrival(waiting):
         gangs.setdefault(one.together, []).append(one)
     ranks: collections.Counter[str] = collections.Counter()
     ordered = []
@@ -110,6 +123,10 @@ def in_turn(
         ranks[first.project_id] += 1
     for _, together in sorted(ordered, key=lambda one: one[0]):
         yield together
+
+
+def _by_arrival(waiting: Iterable[Waiting]) -> list[Waiting]:
+    return sorted(waiting, key=lambda one: (one.since, one.operation_id))
 
 
 def last_served(
@@ -144,14 +161,13 @@ def _keep(
     held: Collection[str],
     now: datetime.datetime,
     overtake_most: int,
-    choice: Choice,
 ) -> dict[int, str]:
     """Return the hosts that are kept for those that waited long: those nearest to have room.
 
     ``held``: those of others, on which a scheduler decides.
     """
     kept: dict[int, str] = {}
-    for one in sorted(asleep, key=lambda one: (one.since, one.operation_id)):
+    for one in _by_arrival(asleep):
         if not is_overdue(one, now, overtake_most):
             continue
         # A host that refuses it has enough: something else is wrong with it.
@@ -164,10 +180,19 @@ def _keep(
             kept[one.operation_id] = near
         if len(kept) == MOST:
             break
-    for one in asleep:
-        if kept.get(one.operation_id) != one.kept:
-            choice.kept[one.operation_id] = kept.get(one.operation_id)
     return kept
+
+
+def _swap(kept: dict[int, str], number: int, host: str) -> None:
+    """Give a build the host that is kept for another one, which gets its own instead, if any."""
+    other = next((one for one, its in kept.items() if its == host), None)
+    if other in (None, number):
+        return
+    own = kept.pop(number, None)
+    del kept[other]
+    kept[number] = host
+    if own is not None:
+        kept[other] = own
 
 
 def _nearness(one: Waiting, free: Mapping[str, Amounts], host: str) -> tuple[float, str]:
@@ -185,18 +210,18 @@ class _Free:
         self._roomy: dict[tuple[tuple[str, int], ...], Sequence[str]] = {}
         """Hosts that had room for some amounts at first: nearly all that wait need the same."""
 
-    def take_all(self, together: Sequence[Waiting], without: Collection[str]) -> bool:
-        """Take the room of builds that are placed together; nothing, and False, if one finds
-        none."""
+    def take_all(self, together: Sequence[Waiting], without: Collection[str]) -> list[str]:
+        """Take the room of builds that are placed together; return their hosts. Nothing is taken,
+        and none returned, if one finds none."""
         taken: list[tuple[str, Waiting]] = []
         for one in together:
             host = self.take(one, without)
             if host is None:
                 for each, other in taken:
                     self._add(each, other, 1)
-                return False
+                return []
             taken.append((host, one))
-        return True
+        return [host for host, _ in taken]
 
     def take(self, one: Waiting, without: Collection[str]) -> str | None:
         """Take the room of a build on the first host that may take it; return that host."""

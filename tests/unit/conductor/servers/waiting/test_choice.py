@@ -184,6 +184,22 @@ def test_hosts_are_looked_for_until_each_of_the_first_has_one() -> None:
     assert not lacks_host([])
 
 
+def test_an_earlier_one_gets_the_host_that_is_kept_for_a_later_one() -> None:
+    """Which has the earlier one's host kept for it instead."""
+    first, later = (
+        waiting(n, 8, overtaken=OVERTAKE, kept=f"host-{n}", project_id="a") for n in range(2)
+    )
+    made = choose([first, later], room(0, 8), NOW, OVERTAKE, again=False)
+    assert (made.woken, made.kept) == ([0], {0: "host-1", 1: "host-0"})
+    made = choose([first, later], room(8, 0), NOW, OVERTAKE, again=False)
+    assert (made.woken, made.kept) == ([0], {})
+    # One that came later gets neither, though it's the turn of its project.
+    small = waiting(2, project_id="b")
+    served = {"a": ago(1)}
+    made = choose([first, later, small], room(1, 1), NOW, OVERTAKE, again=False, served=served)
+    assert (made.woken, made.kept) == ([], {})
+
+
 def test_a_kept_host_that_is_full_is_kept_on() -> None:
     large = waiting(0, 8, overtaken=OVERTAKE, able=frozenset({"host-0", "full"}), kept="full")
     assert choose([large], room(7), NOW, OVERTAKE, again=False).kept == {}

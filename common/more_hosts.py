@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from common.guest.requirements import requirements
@@ -29,6 +30,8 @@ class Kind:
     """How many there are."""
     traits: frozenset[str] = frozenset()
     """Those of them that matter."""
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """See ``Empty``."""
 
 
 class Empty(Protocol):
@@ -45,6 +48,21 @@ class Empty(Protocol):
     @property
     def traits(self) -> frozenset[str]:
         """Return its traits, at least those that somebody asks for."""
+
+    @property
+    def largest(self) -> Mapping[str, int]:
+        """Return the most that one server may have: what the node has, without its allocation
+        ratio. A class that is left out has no such bound."""
+
+
+class Host(NamedTuple):
+    """A host when it is empty; see ``Empty``."""
+
+    name: str
+    zone: str
+    capacity: Mapping[str, int]
+    traits: frozenset[str] = frozenset()
+    largest: Mapping[str, int] = MappingProxyType({})
 
 
 class Wanted(NamedTuple):
@@ -65,6 +83,7 @@ class Wanted(NamedTuple):
             and self.required <= host.traits
             and not self.forbidden & host.traits
             and holds(host.capacity, self.needs)
+            and holds({**self.needs, **host.largest}, self.needs)
         )
 
 
@@ -95,20 +114,19 @@ class More:
     """How many of those that wait these are."""
 
 
-def kinds(
-    hosts: Iterable[tuple[str, str, Mapping[str, int], frozenset[str]]],
-    matter: frozenset[str] = frozenset(),
-) -> list[Kind]:
-    """Return the kinds of hosts, the most frequent first; ``hosts``: name, zone, capacity, traits.
+def kinds(hosts: Iterable[Host], matter: frozenset[str] = frozenset()) -> list[Kind]:
+    """Return the kinds of hosts, the most frequent first.
 
     ``matter``: traits that somebody asks for; others make no difference.
     """
-    found: dict[tuple[str, frozenset[str], _Amounts], list[str]] = collections.defaultdict(list)
-    for name, zone, capacity, traits in hosts:
-        found[zone, traits & matter, tuple(sorted(capacity.items()))].append(name)
+    found: dict[tuple[str, frozenset[str], _Amounts, _Amounts], list[str]]
+    found = collections.defaultdict(list)
+    for one in hosts:
+        amounts = tuple(sorted(one.capacity.items())), tuple(sorted(one.largest.items()))
+        found[one.zone, one.traits & matter, *amounts].append(one.name)
     made = [
-        Kind(min(names), zone, dict(amounts), len(names), traits)
-        for (zone, traits, amounts), names in found.items()
+        Kind(min(names), zone, dict(capacity), len(names), traits, dict(largest))
+        for (zone, traits, capacity, largest), names in found.items()
     ]
     return sorted(made, key=lambda one: (-one.hosts, one.like))
 

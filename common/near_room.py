@@ -6,11 +6,11 @@ It counts room, availability zones and traits; what else filters ask for is not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from common import more_hosts
-from common.more_hosts import Wanted, holds
+from common.more_hosts import Host, Wanted, holds
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class HostRoom:
     free: Mapping[str, int]
     """Resource class → what is free now; a class that servers' records don't count is left out."""
     traits: frozenset[str]
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """See ``common.more_hosts.Empty``."""
 
 
 class Near(NamedTuple):
@@ -74,7 +76,9 @@ def would_make_room(
 def one_more(asked: Wanted, hosts: Iterable[HostRoom]) -> str | None:
     """Return a host of the most frequent kind that would do when empty; None: there is none."""
     able = (one for one in hosts if asked.may_be_on(one))
-    found = more_hosts.kinds((one.host, one.zone, one.capacity, one.traits) for one in able)
+    found = more_hosts.kinds(
+        Host(one.host, one.zone, one.capacity, one.traits, one.largest) for one in able
+    )
     return found[0].like if found else None
 
 

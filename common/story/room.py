@@ -30,6 +30,19 @@ def would_do(waiting: Mapping[str, Any]) -> str:
     return ", or ".join(_ways(waiting))
 
 
+def is_too_large(waiting: Mapping[str, Any]) -> bool:
+    """Return whether no host could take it if that were empty; False: one could, or it's not
+    known.
+
+    >>> is_too_large({"nearest": None, "one_more_host_like": None})
+    True
+    >>> is_too_large({"would_do": None})
+    False
+    """
+    known = "one_more_host_like" in waiting and not waiting.get("together_with_request")
+    return known and not (waiting["one_more_host_like"] or waiting.get("nearest"))
+
+
 def _ways(waiting: Mapping[str, Any]) -> Iterator[str]:
     if like := waiting.get("one_more_host_like"):
         yield f"one more host like {one_line(like)}"

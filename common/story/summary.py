@@ -134,6 +134,13 @@ def _room_line(operation: Facts) -> str:
     )
 
 
+_UNTIL_ROOM = "Nothing needs to be done: it is built as soon as a host has room."
+_UNTIL_LARGER = (
+    "No host that takes servers could take it, even if it were empty: it is built once a larger "
+    "one is there."
+)
+
+
 def _remedy(operation: Facts) -> str:
     return next(_remedies(operation), "")
 
@@ -147,7 +154,7 @@ def _remedies(operation: Facts) -> Iterator[str]:
     if operation.get("held"):
         yield f"To go on: micronova server release-hold {server}"
     if waiting := operation.get("waiting"):
-        text = "Nothing needs to be done: it is built as soon as a host has room."
+        text = _UNTIL_LARGER if room.is_too_large(waiting) else _UNTIL_ROOM
         near, ways = room.nearest(waiting), room.would_do(waiting)
         yield " ".join(
             (

@@ -6,24 +6,15 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from common.errors import Invalid
-from common.more_hosts import Wanted, wanted_of
+from common.more_hosts import Host, Wanted, wanted_of
 from conductor.cloud import Cloud
 from conductor.store.servers import waiting
 from conductor.store.servers.waiting import Place, Waiting
 
 #: seconds after which hosts are read again, whatever is known of them
 _AGAIN_SECONDS = 60
-
-
-class _Host(NamedTuple):
-    """An empty host, as a build sees it; see ``common.more_hosts.Empty``."""
-
-    zone: str
-    capacity: Mapping[str, int]
-    traits: frozenset[str]
 
 
 class AbleHosts:
@@ -93,7 +84,7 @@ class AbleHosts:
             # Classes that a host's facts don't name may be in placement all the same.
             capacity = {**asked.needs, **one.capacity}
             has = frozenset(name for name in traits if one.uuid in self._providers(name))
-            if asked.may_be_on(_Host(one.zone, capacity, has)):
+            if asked.may_be_on(Host(one.host, one.zone, capacity, has, one.largest)):
                 yield one.uuid
 
     def _providers(self, trait: str) -> frozenset[str]:

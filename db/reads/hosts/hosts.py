@@ -152,6 +152,8 @@ class Place:
     zone: str
     capacity: Mapping[str, int]
     """Resource class → amount."""
+    largest: Mapping[str, int]
+    """See ``common.more_hosts.Empty``."""
     disabled: bool
     """By an administrator, or forced down."""
 
@@ -169,7 +171,7 @@ def places(connection: sa.Connection) -> list[Place]:
             row.uuid,
             row.host,
             row.availability_zone,
-            _capacity(codec.load(HostFacts, row.facts)),
+            *_amounts(codec.load(HostFacts, row.facts)),
             bool(row.off),
         )
         for row in connection.execute(query)
@@ -190,7 +192,8 @@ def kinds(connection: sa.Connection, matter: frozenset[str] = frozenset()) -> li
     for host, zone, facts in connection.execute(query):
         known = codec.load(HostFacts, facts)
         traits = host_traits.traits(known) if matter else frozenset()
-        found.append((host, zone, _capacity(known), traits))
+        there, largest = _amounts(known)
+        found.append(more_hosts.Host(host, zone, there, traits, largest))
     return more_hosts.kinds(found, matter)
 
 
@@ -215,14 +218,20 @@ def rooms(connection: sa.Connection, up_since: datetime.datetime) -> list[HostRo
     found = []
     for host, zone, facts, *sizes in connection.execute(query):
         known = codec.load(HostFacts, facts)
-        there, taken = _capacity(known), dict(zip(SIZES, sizes, strict=True))
+        there, largest = _amounts(known)
+        taken = dict(zip(SIZES, sizes, strict=True))
         free = {name: there.get(name, 0) - amount for name, amount in taken.items()}
-        found.append(HostRoom(host, zone, there, free, host_traits.traits(known)))
+        found.append(HostRoom(host, zone, there, free, host_traits.traits(known), largest))
     return found
 
 
-def _capacity(facts: HostFacts) -> dict[str, int]:
-    return {name: one.capacity for name, one in capacity.offers(facts).items()}
+def _amounts(facts: HostFacts) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what may be allocated of a host in all, and for one server: by class."""
+    offers = capacity.offers(facts)
+    return (
+        {name: one.capacity for name, one in offers.items()},
+        {name: one.total for name, one in offers.items()},
+    )
 
 
 def list_hosts(

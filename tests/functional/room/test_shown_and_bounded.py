@@ -61,6 +61,20 @@ def test_the_nearest_host_and_what_is_free_beside_a_server(cloud: Cloud, tmp_pat
         assert near.keys().isdisjoint(owned)
 
 
+def test_one_that_is_larger_than_every_host_is_explained(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    flavor = {"id": "9", "name": "huge", "vcpus": 9, "ram": 512, "disk": 1}
+    cloud.call("POST", "/v2.1/flavors", ADMIN, json={"flavor": flavor})
+    mine = creating(cloud, tmp_path)("mine", "9")
+    eventually(lambda: waits(tmp_path, mine))
+    explained = cloud.call("GET", f"/v2.1/explanations/{mine}", ADMIN)["explanation"]
+    assert "No host that takes servers could take it, even if it were empty" in str(
+        summary(explained)
+    )
+    assert "could take it" not in str(summary(cloud.call("GET", f"/v2.1/explanations/{mine}")))
+
+
 def test_what_would_make_room_and_how_many_may_wait(cloud: Cloud, tmp_path: Path) -> None:
     """The end of a server of another zone would not do."""
     create = creating(cloud, tmp_path)

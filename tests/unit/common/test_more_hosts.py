@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common.more_hosts import Kind, Wanted, kinds, more
+from common.more_hosts import Host, Kind, Wanted, kinds, more
 
 FAST = frozenset({"CUSTOM_FAST"})
 SMALL = Kind("pve1", "az1", {"VCPU": 8, "MEMORY_MB": 1024}, 3)
@@ -18,9 +18,9 @@ def wanted(vcpus: int, memory: int = 0, zone: str | None = None) -> Wanted:
 
 def test_hosts_that_offer_the_same_are_of_a_kind() -> None:
     hosts = [
-        ("pve2", "az1", {"VCPU": 8, "MEMORY_MB": 1024}, frozenset()),
-        ("pve1", "az1", {"MEMORY_MB": 1024, "VCPU": 8}, FAST),
-        ("pve3", "az2", {"VCPU": 8, "MEMORY_MB": 1024}, FAST),
+        Host("pve2", "az1", {"VCPU": 8, "MEMORY_MB": 1024}),
+        Host("pve1", "az1", {"MEMORY_MB": 1024, "VCPU": 8}, FAST),
+        Host("pve3", "az2", {"VCPU": 8, "MEMORY_MB": 1024}, FAST),
     ]
     assert [(one.like, one.zone, one.hosts) for one in kinds(hosts)] == [
         ("pve1", "az1", 2),
@@ -30,7 +30,7 @@ def test_hosts_that_offer_the_same_are_of_a_kind() -> None:
 
 def test_a_trait_makes_a_difference_where_somebody_asks_for_it() -> None:
     capacity = {"VCPU": 8}
-    hosts = [("pve1", "az1", capacity, FAST), ("pve2", "az1", capacity, frozenset())]
+    hosts = [Host("pve1", "az1", capacity, FAST), Host("pve2", "az1", capacity)]
     fast, slow = kinds(hosts, FAST)
     assert (fast.like, fast.traits, slow.like) == ("pve1", FAST, "pve2")
     waiting = [
@@ -43,6 +43,12 @@ def test_a_trait_makes_a_difference_where_somebody_asks_for_it() -> None:
         (1, 2),
     ]
     assert more(slow, waiting[:1]).takes == 0
+
+
+def test_one_server_has_no_more_than_the_node_has() -> None:
+    """However much may be allocated."""
+    [four_times] = kinds([Host("pve1", "az1", {"VCPU": 32}, largest={"VCPU": 8})])
+    assert more(four_times, [wanted(8), wanted(9)]).takes == 1
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_the_nearest_host(asked: Wanted, hosts: list[HostRoom], found: Near | No
     assert nearest(asked, hosts) == found
 
 
+def test_a_server_larger_than_the_node_finds_none() -> None:
+    small = a_host("b", 6, largest={"VCPU": 4})
+    assert nearest(asks(), [small]) is None
+    assert one_more(asks(), [small]) is None
+    assert one_more(asks(), [a_host("c", 6, largest={"VCPU": 8})]) == "c"
+
+
 def test_a_class_that_records_do_not_count_is_never_lacking() -> None:
     asked = Wanted({"VCPU": 8, "CUSTOM_GPU": 1}, None)
     full = a_host("b", 6, capacity=EMPTY | {"CUSTOM_GPU": 1})

@@ -111,4 +111,5 @@ def test_the_order_of_start_survives_the_death_of_everything(tmp_path: Path) -> 
         queue.end(theirs)
         queue.is_next(second)
         queue.end(second)
+        eventually(lambda: not queue.status(second), WAIT_SECONDS)
         assert_nothing_is_left(cloud)

@@ -77,7 +77,7 @@ def choose(
         if left <= 0:
             break
         numbers = [one.operation_id for one in together]
-        # A build may have the host that is kept for one that came later.
+        # A build may have the host that is kept for a later one.
         last = max(arrival[number] for number in numbers)
         barred = {host for number, host in kept.items() if arrival[number] < last} - {
             kept[number] for number in numbers if number in kept

@@ -93,9 +93,11 @@ def sentences(
     reason = group.status_reason
     if reason and group.halted is None and not reason.endswith(_SAID_ALREADY):
         yield reason
-    if group.not_before is not None and group.not_before > clock.utcnow():
-        seconds = int((group.not_before - clock.utcnow()).total_seconds()) + 1
-        yield f"The next creation is tried in {seconds} s."
+    pause = 0.0
+    if group.not_before is not None and group.halted is None:
+        pause = (group.not_before - clock.utcnow()).total_seconds()
+    if pause > 0:
+        yield f"The next creation is tried in {int(pause) + 1} s."
     if group.rolling:
         old = sum(one.profile_id != group.profile_id for one in members)
         paused = " It is paused." if group.paused else ""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from common import clock
 from common.context import internal
 from common.messages.commands import Build
 from common.messages.facts import StorageFacts
@@ -524,9 +525,13 @@ def test_an_open_circuit_is_explained(api: ClusteringApi) -> None:
     group = made["cluster"]["id"]
     hasten_all(api.groups, group, lambda: api.groups.group(group).halted is not None)
     api.groups.settled(group, 0, "ERROR")
+    # A back-off of before counts no more.
+    pauses = schema.scaling_groups.update().values(not_before=clock.after(300))
+    api.groups.world.conductor.store.run(lambda c: c.execute(pauses))
     said = api.show("/clusters/web/explanation", "explanation")["sentences"]
     assert said[0] == "0 of 3 servers work."
     assert said[1].startswith("Its circuit is open: 5 creations in a row failed")
+    assert not [one for one in said if "next creation" in one]
     assert "micronova group recover" in said[2]
 
 

@@ -61,9 +61,7 @@ def test_the_nearest_host_and_what_is_free_beside_a_server(cloud: Cloud, tmp_pat
         assert near.keys().isdisjoint(owned)
 
 
-def test_one_that_is_larger_than_every_host_is_explained(
-    cloud: Cloud, tmp_path: Path
-) -> None:
+def test_one_that_is_larger_than_every_host_is_explained(cloud: Cloud, tmp_path: Path) -> None:
     flavor = {"id": "9", "name": "huge", "vcpus": 9, "ram": 512, "disk": 1}
     cloud.call("POST", "/v2.1/flavors", ADMIN, json={"flavor": flavor})
     mine = creating(cloud, tmp_path)("mine", "9")

@@ -877,6 +877,7 @@ agent_leases = sa.Table(
     metadata,
     sa.Column("unit", sa.String(255), primary_key=True),
     sa.Column("cluster", _NAME, nullable=False),
+    sa.Column("nodes", Json),  # whose agents; null: all of the cluster's, or not known
     sa.Column("worker", _NAME, nullable=False),  # with its tenure
     sa.Column("expires_at", UtcDateTime, nullable=False),
 )

@@ -19,6 +19,13 @@ class Unit:
 
     name: str
     cluster: str
+    nodes: tuple[str, ...] = ()
+    """Where it is of some nodes, which; a worker of 1.0.0 doesn't name them."""
+
+    def overlaps(self, other: Unit) -> bool:
+        """Return whether two units of a cluster have a node in common, as far as it is known."""
+        is_whole = self.cluster in (self.name, other.name)
+        return is_whole or not set(self.nodes).isdisjoint(other.nodes)
 
 
 @dataclass(frozen=True)
@@ -56,11 +63,11 @@ def unit(cluster: str, nodes: Iterable[str] = ()) -> Unit:
 
     Workers with the same configuration claim the same unit.
     """
-    some = ",".join(sorted(nodes))
+    some = tuple(sorted(nodes))
     if not some:
         return Unit(cluster, cluster)
-    digest = hashlib.sha256(some.encode()).hexdigest()[:16]
-    return Unit(f"{cluster[:200]}/{digest}", cluster)
+    digest = hashlib.sha256(",".join(some).encode()).hexdigest()[:16]
+    return Unit(f"{cluster[:200]}/{digest}", cluster, some)
 
 
 def address(worker: str, tenure: int) -> str:

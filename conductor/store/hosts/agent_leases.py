@@ -63,15 +63,16 @@ def _lasts(row: Any) -> bool:
 
 
 def _beside(connection: sa.Connection, unit: Unit, worker: str, *, renews: bool) -> str | None:
-    """Return another worker that carries a part of the unit's hosts, as the unit is its cluster's,
-    or that carries the whole cluster; None: nobody does.
+    """Return another worker that carries some of the unit's hosts as another unit; None: nobody.
 
-    Of two that were granted at the same moment the whole one is renewed, whose name comes first.
+    Of two that were granted at the same moment the one whose name comes first is renewed: the
+    whole cluster's before those of its parts.
     """
     values = {"of": unit.cluster, "name": unit.name, "now": clock.utcnow()}
     for row in connection.execute(_BESIDE, values):
-        is_whole = unit.cluster in (unit.name, row.unit)
-        if is_whole and worker_of(row.worker) != worker and not (renews and unit.name < row.unit):
+        if worker_of(row.worker) == worker or (renews and unit.name < row.unit):
+            continue
+        if unit.overlaps(Unit(row.unit, row.cluster, tuple(row.nodes or ()))):
             return str(row.worker)
     return None
 
@@ -105,6 +106,8 @@ def _tenure(connection: sa.Connection, claim: Claim, seconds: float) -> int | No
 def _hold(connection: sa.Connection, unit: Unit, mine: str, row: Any, seconds: float) -> bool:
     """Write that a worker holds a unit; return whether another one did before."""
     values = {"worker": mine, "cluster": unit.cluster, "expires_at": clock.after(seconds)}
+    # A unit's name follows from its nodes, which a worker of 1.0.0 doesn't name.
+    values |= {"nodes": list(unit.nodes)} if unit.nodes else {}
     if row is None:
         connection.execute(agent_leases.insert().values(unit=unit.name, **values))
         return False

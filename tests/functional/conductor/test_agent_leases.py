@@ -196,6 +196,28 @@ def test_a_cluster_is_not_carried_as_a_whole_and_in_parts_at_a_time(world: World
     assert claimed(world, "w2").held == ("sim1",)
 
 
+def test_parts_of_a_cluster_with_a_node_in_common_are_not_carried_at_a_time(world: World) -> None:
+    low, high = (tenures.unit("sim1", names) for names in (["pve1", "pve2"], ["pve2", "pve3"]))
+    assert claimed(world, units=(low,)).held == (low.name,)
+    assert claimed(world, "w2", units=(high,)).holders == {high.name: "w1"}
+    # Another node of it, and the same nodes of another cluster, are free.
+    apart, east = tenures.unit("sim1", ["pve3"]), tenures.unit("east", ["pve1", "pve2"])
+    assert claimed(world, "w3", units=(apart, east)).held == (east.name, apart.name)
+    let_run_out(world)
+    assert claimed(world, "w2", units=(high,)).held == (high.name,)
+    assert claimed(world, units=(low,)).holders == {low.name: "w2"}
+
+
+def test_a_lease_of_a_worker_that_names_no_nodes_is_completed_by_one_that_does(
+    world: World,
+) -> None:
+    part = tenures.unit("sim1", ["pve1", "pve2"])
+    assert claimed(world, units=(dataclasses.replace(part, nodes=()),)).held == (part.name,)
+    assert claimed(world, tenure=1, units=(part,)).held == (part.name,)
+    other = tenures.unit("sim1", ["pve2", "pve3"])
+    assert claimed(world, "w2", units=(other,)).holders == {other.name: "w1"}
+
+
 @pytest.mark.parametrize("first", ["w1", "w2"])
 def test_of_claims_to_whole_and_part_at_the_same_moment_one_remains(
     world: World, first: str

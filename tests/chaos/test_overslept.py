@@ -36,17 +36,26 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield running
 
 
-def copied(cloud: Stage) -> Callable[[], None]:
-    """Copy the database; return what puts the copy back, an hour later."""
-    tables = [one for one in schema.metadata.sorted_tables if one.name not in OBSERVED]
+@contextlib.contextmanager
+def at_one_moment(cloud: Stage) -> Iterator[sa.Connection]:
+    """A connection that reads all tables as they were at its first statement, as a dump does."""
     with cloud.engine.connect() as connection:
-        kept = {
-            one.name: [
-                {column.key: row[column] for column in one.columns}
-                for row in connection.execute(sa.select(one)).mappings()
-            ]
-            for one in tables
-        }
+        yield connection.execution_options(isolation_level="REPEATABLE READ")
+
+
+def copied(cloud: Stage, connection: sa.Connection | None = None) -> Callable[[], None]:
+    """Copy the database; return what puts the copy back, an hour later."""
+    if connection is None:
+        with at_one_moment(cloud) as own:
+            return copied(cloud, own)
+    tables = [one for one in schema.metadata.sorted_tables if one.name not in OBSERVED]
+    kept = {
+        one.name: [
+            {column.key: row[column] for column in one.columns}
+            for row in connection.execute(sa.select(one)).mappings()
+        ]
+        for one in tables
+    }
 
     def put_back() -> None:
         with cloud.engine.begin() as connection:

@@ -25,7 +25,7 @@ from db import schema
 from tests.chaos.cloud import IMAGE
 from tests.chaos.director import TRANSACTION
 from tests.chaos.stage import Plan, Stage, stage
-from tests.chaos.test_overslept import WHOLE, copied, vms
+from tests.chaos.test_overslept import WHOLE, at_one_moment, copied, vms
 
 pytestmark = pytest.mark.timeout(3600)
 
@@ -58,14 +58,14 @@ def copies(cloud: Stage, begin: Callable[[], Any]) -> list[Copy]:
 
     def looked(process: str, kind: str, name: str) -> tuple[str, int]:
         if kind == TRANSACTION:
-            with cloud.engine.connect() as connection:
+            with at_one_moment(cloud) as connection:
                 now = [
                     sorted(map(repr, connection.execute(sa.select(schema.metadata.tables[one]))))
                     for one in TELLING
                 ]
-            if now != last:
-                last[:] = now
-                found.append((f"before {name}", copied(cloud)))
+                if now != last:
+                    last[:] = now
+                    found.append((f"before {name}", copied(cloud, connection)))
         return before(process, kind, name)
 
     cloud.director.before = looked  # type: ignore[method-assign]
@@ -137,32 +137,41 @@ def owned(cloud: Stage) -> dict[str, set[str]]:
     }
 
 
-def require_nothing_lost(cloud: Stage, copy: Copy, seen: dict[int, Any], was: list[Any]) -> None:
+class Before:
+    """What there is once an action has ended."""
+
+    def __init__(self, cloud: Stage) -> None:
+        self.vms, self.servers = vms(cloud), cloud.alive()
+        self.addresses, self.owned, self.disks = addresses(cloud), owned(cloud), disks(cloud)
+
+
+def require_nothing_lost(cloud: Stage, copy: Copy, was: Before) -> None:
     """Put a copy back, and compare what there is with what there was."""
-    had, has, files = addresses(cloud), owned(cloud), disks(cloud)
     report = put_back(cloud, copy[1])
-    now = vms(cloud)
-    gone = {vmid for vmid in seen if vmid not in now}
+    now, there = vms(cloud), disks(cloud)
+    gone = {vmid for vmid in was.vms if vmid not in now}
     assert not gone, (copy[0], gone, report)
-    assert files <= disks(cloud), (copy[0], files - disks(cloud), report)
-    for name, those in has.items():
+    assert was.disks <= there, (copy[0], was.disks - there, report)
+    for name, those in was.owned.items():
         assert those <= owned(cloud)[name], (copy[0], name, those - owned(cloud)[name], report)
-    assert {vmid: now[vmid][0] for vmid in seen} == {vmid: one[0] for vmid, one in seen.items()}
-    for row in was:
+    assert {vmid: now[vmid][0] for vmid in was.vms} == {
+        vmid: one[0] for vmid, one in was.vms.items()
+    }
+    for row in was.servers:
         after = cloud.server(row.uuid)
         assert after is not None, (copy[0], report)
         place = (after.cluster, after.vmid)
         assert after.deleted_at is None and place == (row.cluster, row.vmid), (copy[0], report)
-        assert addresses(cloud).get(row.uuid) == had.get(row.uuid), (copy[0], report)
+        assert addresses(cloud).get(row.uuid) == was.addresses.get(row.uuid), (copy[0], report)
     given = [ip for ips in addresses(cloud).values() for ip in ips]
     assert len(given) == len(set(given)), (copy[0], given)
     # A new server gets nothing that another one has.
     name = ids.new_uuid()
     fresh = cloud.built(name)
     assert fresh.vm_state == "active", cloud.faults(fresh.uuid)
-    assert fresh.vmid not in seen
+    assert fresh.vmid not in was.vms
     mine = addresses(cloud)[fresh.uuid]
-    assert not set(mine) & {ip for ips in had.values() for ip in ips}, copy[0]
+    assert not set(mine) & {ip for ips in was.addresses.values() for ip in ips}, copy[0]
     cloud.act(fresh.uuid, "delete")
     cloud.until(lambda: cloud.server(fresh.uuid).deleted_at is not None)
 
@@ -214,9 +223,9 @@ def begin(cloud: Stage, action: str) -> Callable[[], Any]:
 def play(cloud: Stage, action: str, choose: Callable[[list[Copy]], list[Copy]]) -> None:
     found = copies(cloud, begin(cloud, action))
     assert len(found) > 2
-    seen, was = vms(cloud), cloud.alive()
+    was = Before(cloud)
     for copy in choose(found):
-        require_nothing_lost(cloud, copy, seen, was)
+        require_nothing_lost(cloud, copy, was)
     cloud.delete_all()
 
 

@@ -88,8 +88,11 @@ def take(connection: sa.Connection, cluster: str, found: Compared) -> None:
 
 
 def forget(connection: sa.Connection, cluster: str, vmids: Collection[int]) -> None:
-    """Forget VMs that no longer exist, or are now the record's."""
-    for table in (other_nics, other_vms) if vmids else ():
+    """Forget VMs that no longer exist, or are now the record's.
+
+    The VMs first: ``keep`` holds their rows while it writes interfaces, which are seen then.
+    """
+    for table in (other_vms, other_nics) if vmids else ():
         mine = (table.c.cluster == cluster) & table.c.vmid.in_(sorted(vmids))
         connection.execute(table.delete().where(mine))
 
@@ -129,7 +132,8 @@ def keep(connection: sa.Connection, cluster: str, read: Sequence[OtherVm]) -> No
     """Store what was read of those that are still there."""
     wanted = sorted(one.vmid for one in read)
     mine = (_V.cluster == cluster) & _V.vmid.in_(wanted)
-    there = set(connection.scalars(sa.select(_V.vmid).where(mine).with_for_update()))
+    locked = sa.select(_V.vmid).where(mine).order_by(_V.vmid).with_for_update()
+    there = set(connection.scalars(locked))
     connection.execute(
         other_nics.delete().where(_N.cluster == cluster, _N.vmid.in_(sorted(there)))
     )

@@ -8,16 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, MicronovaError, NetworkNotFound
+from common.messages.facts import NicFacts, OtherVm, VmFacts
 from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.rpc.networks.networks import NewNetwork, NewShare, NewSubnet
 from conductor.rpc.networks.ports import NewPort
+from conductor.store.networks import unknown_vms
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
+from tests.functional.waiting import eventually
 
 pytestmark = pytest.mark.database
 
@@ -186,3 +190,29 @@ def test_no_port_is_left_to_a_project_that_loses_the_network(
         gone = found[-1] is None
         assert gone or found[-1].details["type"] == "RbacPolicyInUse"
         assert all(isinstance(one, NetworkNotFound if gone else list) for one in found[:-1])
+
+
+def test_an_adopted_vm_s_address_is_free_for_it_though_its_vm_is_being_read(world: World) -> None:
+    """Else its port would be without it: what is read after an adoption has begun is forgotten."""
+    vm = OtherVm(
+        100_001, "pve1", nics=(NicFacts("fa:16:3e:00:00:01", "vmbr0", ips=("10.0.0.9",)),)
+    )
+    engine, left = world.conductor.store._writer, []
+    with engine.begin() as connection:
+        seen = VmFacts(vm.vmid, vm.node, 0)
+        unknown_vms.take(connection, "sim1", unknown_vms.Compared((seen,)))
+    with engine.connect() as reading, engine.connect() as adopting, engine.connect() as watching:
+        unknown_vms.keep(reading, "sim1", [vm])
+        pid = adopting.scalar(sa.text("SELECT pg_backend_pid()"))
+
+        def adopt() -> None:
+            unknown_vms.forget(adopting, "sim1", [vm.vmid])
+            left.extend(adopting.execute(sa.select(schema.other_nics)))
+
+        thread = threading.Thread(target=adopt)
+        thread.start()
+        waits = sa.text("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = :pid")
+        eventually(lambda: watching.scalar(waits, {"pid": pid}), pause_seconds=0.01)
+        reading.commit()
+        thread.join(60)
+        assert left == []

@@ -242,8 +242,9 @@ class Client:
     def _call_any(
         self, ctxt: RequestContext, method: str, seconds: float, call: str, args: dict[str, Any]
     ) -> Any:
-        """Call, and ask another server as long as one is silent and there is time."""
-        end, again = time.monotonic() + seconds, False
+        """Call, and ask another server while one is silent, or answers that the message came too
+        late to it, as long as there is time."""
+        end, again, late = time.monotonic() + seconds, False, 0
         silence = min(self._silence, max(1.0, seconds / _MOST_SILENT))
         while True:
             left = max(end - time.monotonic(), silence)
@@ -253,6 +254,12 @@ class Client:
                 return prepared.call(_Waiting(ctxt, wait), method, **args)
             except oslo_messaging.MessagingTimeout:
                 if end - time.monotonic() < 1.0:
+                    raise
+            except Unavailable as error:
+                late += 1
+                # One with a wrong clock says so at once, and each time.
+                given_up = error.details.get("given_up") and late < _MOST_SILENT
+                if not given_up or end - time.monotonic() < 1.0:
                     raise
             LOG.warning("Nobody answered %s for %.1f s; asking another one.", method, silence)
             table.RPC_REPEATED.count(self._topic, method)
@@ -281,7 +288,7 @@ class Client:
             raise Unavailable(f"The message bus did not take {method}.") from error
 
 
-#: how many servers may be silent, one after the other, while a short call waits
+#: how many servers may be silent, or late, one after the other, while a short call waits
 _MOST_SILENT = 3
 
 

@@ -223,3 +223,38 @@ def test_a_repeated_call_is_answered_as_a_slow_server_has_carried_it_out(
     with contextlib.nullcontext() if is_done else pytest.raises((NotFound, Unavailable)):
         assert prepared.call(asked, method, **{method.partition("_")[2]: "x"}) == answer
     server.stop()
+
+
+class Beside(LocalDriver):
+    """A bus with servers in other processes."""
+
+    in_process = False
+
+
+class Late:
+    """Gets so many messages when who sent them has given up."""
+
+    def __init__(self, times: int) -> None:
+        self.times, self.calls = times, 0
+
+    def ask(self, ctxt: Any) -> str:
+        """Answer."""
+        self.calls += 1
+        if self.calls <= self.times:
+            raise Unavailable("Who asked has given up waiting: nothing is done.", given_up=True)
+        return "done"
+
+
+@pytest.mark.parametrize(("times", "calls"), [(0, 1), (1, 2), (2, 3), (3, 3)])
+def test_another_server_is_asked_where_one_says_that_the_call_came_too_late(
+    times: int, calls: int
+) -> None:
+    """Nothing is done, and there is time; but one whose clock is wrong always says so."""
+    conf = config.load([rpc.register, log.register])
+    bus, late = RPCTransport(Beside(conf, f"micronova-local://late{times}")), Late(times)
+    server = rpc.Server(bus, "topic", "me", [late], workers=1)
+    server.start()
+    with contextlib.nullcontext() if times < calls else pytest.raises(Unavailable):
+        assert rpc.Client(bus, "topic").call(context.internal(), "ask", repeats=True) == "done"
+    assert late.calls == calls
+    server.stop()

@@ -30,10 +30,19 @@ class AbleHosts:
         """Trait → the providers that have it."""
         self._asked: dict[int, Wanted] = {}
         """Operation → what it asks of its host."""
+        self._able_of: dict[int, frozenset[str]] = {}
+        """Operation → the hosts that could take it."""
 
     def forget(self) -> None:
         """Have all hosts read again."""
         self._read_again_at = float("-inf")
+        self._able_of = {}
+
+    def known(self, found: Iterable[Waiting]) -> list[Waiting]:
+        """Return builds with the hosts that could take them as ``of`` found these; no query."""
+        return [
+            dataclasses.replace(one, able=self._able_of.get(one.operation_id)) for one in found
+        ]
 
     def of(
         self,
@@ -58,6 +67,7 @@ class AbleHosts:
                 alike[key] = frozenset(self._able(asked, usable))
             passed = one.overtaken + overtaken.get(one.operation_id, 0)
             made.append(dataclasses.replace(one, able=alike[key], overtaken=passed))
+        self._able_of = {one.operation_id: one.able for one in made if one.able is not None}
         return made
 
     def _read(self, found: Sequence[Waiting], room: Collection[str]) -> None:

@@ -69,7 +69,7 @@ def choose(
         if times := sum(n for host, n in taken.items() if one.could_have(host)):
             choice.overtaken[one.operation_id] = times
     left = MOST - len({one.together for one in waiting if one.is_deciding(now)})
-    held = {one.kept for one in waiting if one.kept and one.is_deciding(now)}
+    held = held_hosts(waiting, now)
     kept = _keep(asleep, free.amounts, held, now, overtake_most)
     arrival = {one.operation_id: place for place, one in enumerate(_by_arrival(asleep))}
     passed: list[Waiting] = []
@@ -149,10 +149,28 @@ def is_overdue(one: Waiting, now: datetime.datetime, overtake_most: int, more: i
     return one.overtaken + more >= overtake_most or now - one.since >= patience
 
 
-def lacks_host(overdue: Sequence[Waiting]) -> bool:
-    """Return whether a host is to be kept for one of them, in order of arrival, that has none:
-    for others than the first none is kept."""
-    return any(one.kept is None for one in overdue[:MOST])
+def held_hosts(waiting: Iterable[Waiting], now: datetime.datetime) -> frozenset[str]:
+    """Return the hosts that are kept for builds on which a scheduler decides now."""
+    return frozenset(one.kept for one in waiting if one.kept and one.is_deciding(now))
+
+
+def lacks_host(overdue: Iterable[Waiting], held: Collection[str]) -> bool:
+    """Return whether a host could be kept for a build that has none; in order of arrival.
+
+    Hosts are kept for ``MOST`` builds, and none for a build that no host could take: else every
+    look would compare all hosts for it. ``held``: hosts that are kept for builds being decided on.
+    """
+    kept: set[str] = set()
+    for one in overdue:
+        if len(kept) == MOST:
+            break
+        if one.kept is not None:
+            kept.add(one.kept)
+        elif one.able is None or any(
+            host not in kept and host not in held and host not in one.refused for host in one.able
+        ):
+            return True
+    return False
 
 
 def _keep(

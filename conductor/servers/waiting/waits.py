@@ -20,6 +20,7 @@ from conductor.servers.waiting.choice import (
     AGAIN_SECONDS,
     Choice,
     choose,
+    held_hosts,
     is_overdue,
     lacks_host,
     last_served,
@@ -274,11 +275,11 @@ class Waits:
         if not found:
             return Choice()
         now = clock.utcnow()
+        again = self._timer() >= self._again_at
         # The nearest host for a build that waited long has not all that it needs yet.
-        nearest = lacks_host([one for one in found if self._is_overdue(one, now)])
+        nearest = self._lacks_host(found, now, again=again)
         try:
             room = free_room.now(self._cloud, _ANY if nearest else _least(found))
-            again = self._timer() >= self._again_at
             if not (room or again or nearest or changed):
                 return Choice()
             found = self._able.of(found, room.keys(), self._down, self._overtaken)
@@ -297,6 +298,17 @@ class Waits:
             # Each ordinary server would have all rows written, and read again.
             self._overtaken, choice.overtaken = counted, {}
         return choice
+
+    def _lacks_host(
+        self, found: Sequence[waiting.Waiting], now: datetime.datetime, *, again: bool
+    ) -> bool:
+        """Return whether a host could be kept for a build that has none.
+
+        With ``again`` whatever is known of hosts counts no more.
+        """
+        overdue = [one for one in found if self._is_overdue(one, now) and not one.is_deciding(now)]
+        known = overdue if again else self._able.known(overdue)
+        return lacks_host(known, held_hosts(found, now))
 
     def _is_overdue(self, one: waiting.Waiting, now: datetime.datetime) -> bool:
         more = self._overtaken[one.operation_id] + self._taken.total()

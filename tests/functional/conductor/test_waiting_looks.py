@@ -31,10 +31,13 @@ class Room(World):
         self.free = {}
         self.scheduler.hosts = []
         self.placement.candidates = self._candidates  # type: ignore[method-assign]
+        self.least: list[Any] = []
+        """What hosts were asked to have at least, look by look."""
         self.now = 0.0
         self.waits = Waits(self.conductor.cloud, lambda: self.now)
 
     def _candidates(self, least: Any, **_: Any) -> Candidates:
+        self.least.append(dict(least))
         if any(self.free.get(name, 0) < amount for name, amount in least.items()):
             return Candidates((), {}, ())
         usages = {name: Usage((amount,), (0,)) for name, amount in self.free.items()}
@@ -119,3 +122,27 @@ def test_a_host_that_is_kept_is_written_once(world: Room) -> None:
         assert not world.look()
         assert [row.kept for row in world.rows(WAITING)] == ["uuid-pve1"]
         assert written.commits == 1
+
+
+@pytest.mark.parametrize(
+    "nowhere",
+    [{"zone": "elsewhere"}, {"refused": {"uuid-pve1": FREE, "uuid-pve2": FREE}}],
+    ids=lambda one: next(iter(one)),
+)
+def test_one_that_no_host_could_take_has_not_all_hosts_compared(
+    world: Room, nowhere: dict[str, Any]
+) -> None:
+    """Not by each look: it is known until hosts are read again, or judge otherwise."""
+    world.change(since=clock.after(-500), needs=FREE, **nowhere)
+    world.free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+
+    def compares_all() -> bool:
+        world.least.clear()
+        world.look()
+        return world.least == [{"VCPU": 1}]
+
+    assert [compares_all() for _ in range(3)] == [True, False, False]
+    world.now += 61
+    assert [compares_all() for _ in range(2)] == [True, False]
+    world.conductor.cloud.news.changed()
+    assert compares_all()

@@ -179,9 +179,27 @@ def test_only_a_host_that_could_take_it_is_kept() -> None:
 
 def test_hosts_are_looked_for_until_each_of_the_first_has_one() -> None:
     first = [waiting(n, kept=f"host-{n}") for n in range(MOST)]
-    assert not lacks_host([*first, waiting(MOST)])
-    assert lacks_host([*first[1:], waiting(MOST)])
-    assert not lacks_host([])
+    assert not lacks_host([*first, waiting(MOST)], ())
+    assert lacks_host([*first[1:], waiting(MOST)], ())
+    assert not lacks_host([], ())
+
+
+def test_no_host_is_looked_for_where_none_could_be_kept() -> None:
+    """A host that refused it is none, nor one that is kept for another: the later one of both
+    may lose it."""
+    able = frozenset({"host-0", "host-1"})
+    one = waiting(1, able=able)
+    assert lacks_host([one], {"host-0"})
+    assert not lacks_host([one], able)
+    assert not lacks_host([dataclasses.replace(one, able=frozenset())], ())
+    refused = {"host-0": {"VCPU": 1}}
+    assert lacks_host([dataclasses.replace(one, refused=refused)], ())
+    assert not lacks_host([dataclasses.replace(one, refused=refused)], {"host-1"})
+    other = waiting(0, kept="host-1")
+    assert not lacks_host([other, dataclasses.replace(one, refused=refused)], ())
+    assert lacks_host([dataclasses.replace(one, refused=refused), other], ())
+    nowhere = [waiting(n, able=frozenset()) for n in range(MOST)]
+    assert lacks_host([*nowhere, one], ())
 
 
 def test_an_earlier_one_gets_the_host_that_is_kept_for_a_later_one() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from common import clock
 from common.more_hosts import More
-from db.reads.ledger.bulk_migrations import WaitingMove
 from db.reads.ledger.waiting import Waiting
+from db.reads.ledger.waiting_moves import WaitingMove
 from db.reads.ledger.ways_to_room import Ways
 
 

@@ -16,7 +16,7 @@ from common.messages.facts import HaService, Inspection
 from common.resources.states import PowerState
 from conductor.servers.move import begin_evacuation
 from db import schema
-from db.reads.ledger import bulk_migrations
+from db.reads.ledger import waiting_moves
 from tests.functional.conductor.harness import World
 from tests.functional.conductor.takeover.cloud import ADMIN
 
@@ -210,14 +210,14 @@ def test_a_server_that_waits_for_room_is_waited_for_while_there_is_no_node(world
     assert operation.message.startswith("It waits for room")
     assert operation.deadline - soon > datetime.timedelta(seconds=500)
     with world.conductor.store.read() as connection:
-        [waits] = bulk_migrations.waiting_moves(connection)
+        [waits] = waiting_moves.read(connection)
     assert (waits.server_uuid, waits.action, waits.source) == (lost.uuid, "evacuate", "pve1")
     assert (waits.needs, waits.reason) == (SMALL, operation.message)
     lost.is_on("pve2")
     lost.looks("pve2", "started", online=True)
     assert world.until(lost.uuid, "active").host == "pve2"
     with world.conductor.store.read() as connection:
-        assert bulk_migrations.waiting_moves(connection) == []
+        assert waiting_moves.read(connection) == []
 
 
 def test_it_waits_for_room_for_its_time(world: World) -> None:

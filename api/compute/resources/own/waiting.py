@@ -11,7 +11,7 @@ from api.compute.operation import operation
 from api.compute.schemas import waiting as schemas
 from api.compute.views import waiting as views
 from common import clock
-from db.reads.ledger import bulk_migrations, waiting, ways_to_room
+from db.reads.ledger import waiting, waiting_moves, ways_to_room
 from db.reads.ledger.waiting import Waiting
 
 
@@ -34,7 +34,7 @@ class WaitingServers:
         )
         answer: dict[str, Any] = {"waiting": shown(call, found, operator=operator)}
         if operator and marker is None:
-            moves = call.read(bulk_migrations.waiting_moves)
+            moves = call.read(waiting_moves.read)
             answer["moves"] = [views.move(one) for one in moves]
         if found and len(found) == limit:
             answer["waiting_links"] = call.links.after("waiting", call.query, str(found[-1].place))

@@ -6,39 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.answer import Answer, View
-from dashboard.cloud import IDENTITY, Call, following, rows
-from dashboard.errors import ApiRefused, status_of
+from dashboard.cloud import IDENTITY, Call, rows
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
-from dashboard.pages.identity.changing import Resource
+from dashboard.pages.identity.resource import Resource
 from dashboard.rights import May
 from dashboard.visit import Visit
 
-ROLE = Resource("role")
-PATH = ROLE.path
-_FIELDS = ("name", "description")
 _IMPLIED = Call(IDENTITY, "/role_inferences", optional=True)
 #: roles that the default policies of the APIs name
 NAMED = frozenset({"service"}).union(*(one.value for one in May))
-
-
-def index(visit: Visit) -> Answer:
-    """List a page of roles, with the form for another one."""
-    return _list(visit, dict.fromkeys(_FIELDS, ""))
-
-
-def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = None) -> View:
-    implied, found = visit.cloud.together(_IMPLIED, keystone.page_of(visit, PATH))
-    values = {
-        "roles": keystone.by_name(found["roles"]),
-        "implied": implied_by(implied),
-        "named": NAMED,
-        "asked": visit.query,
-        "given": given,
-        "refused": refused,
-        "following": visit.next_page(PATH, following(found, "roles")),
-    }
-    return View("identity/roles.html", values, status_of(refused))
 
 
 def implied_by(answer: Any) -> dict[str, list[str]]:
@@ -49,11 +26,16 @@ def implied_by(answer: Any) -> dict[str, list[str]]:
     }
 
 
-def create(visit: Visit) -> Answer:
-    """Make a role, which no policy names yet."""
-    given = {name: visit.field(name) for name in _FIELDS}
-    said = "it allows what the policies of the APIs say of it."
-    return ROLE.make(visit, given, said, lambda refused: _list(visit, given, refused))
+def _listed(answer: Any) -> Mapping[str, Any]:
+    return {"implied": implied_by(answer), "named": NAMED}
+
+
+ROLE = Resource(
+    "role",
+    first="it allows what the policies of the APIs say of it.",
+    beside=_IMPLIED,
+    shown=_listed,
+)
 
 
 def show(visit: Visit) -> Answer:
@@ -68,12 +50,6 @@ def show(visit: Visit) -> Answer:
     return View("identity/role.html", values)
 
 
-def change(visit: Visit) -> Answer:
-    """Give a role another name or description."""
-    asked = {name: visit.field(name) for name in _FIELDS}
-    return ROLE.change(visit, asked, "The role is changed.")
-
-
 def ask_delete(visit: Visit) -> Answer:
     """Ask whether a role is to be deleted."""
     name = str(keystone.one(visit, "role", ROLE.key(visit))["name"])
@@ -83,12 +59,9 @@ def ask_delete(visit: Visit) -> Answer:
     return ROLE.ask(visit, name, said, "delete")
 
 
-_ROLE = PATH + "/{role_id}"
+_ROLE = ROLE.path + "/{role_id}"
 PAGES = (
-    Page(PATH, index, May.OPERATE, calls=2),
-    Page(PATH, create, May.OPERATE, "POST", calls=3),
+    *ROLE.pages,
     Page(_ROLE, show, May.OPERATE, calls=2),
-    Page(_ROLE, change, May.OPERATE, "POST"),
     Page(f"{_ROLE}/delete", ask_delete, May.OPERATE),
-    Page(f"{_ROLE}/delete", ROLE.delete, May.OPERATE, "POST"),
 )

@@ -7,48 +7,21 @@ from typing import Any
 
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View, confirm
-from dashboard.cloud import IDENTITY, Call, following, rows, segment
+from dashboard.cloud import IDENTITY, Call, rows, segment
 from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
-from dashboard.pages.identity.changing import Resource
+from dashboard.pages.identity.resource import Resource
 from dashboard.rights import May
 from dashboard.visit import Visit
 
 # "/groups" are the groups of servers
-GROUP = Resource("group", shown_at="/user-groups", title="user group")
-PATH = GROUP.path
-_EDITED = ("name", "description")
-_FIELDS = (*_EDITED, "domain_id")
+GROUP = Resource(
+    "group", shown_at="/user-groups", title="user group", first="add its first member."
+)
 _ADDED = ("user", "project", "domain", "role")
 #: members that a page shows at the most
 _SHOWN = 500
-
-
-def index(visit: Visit) -> Answer:
-    """List a page of groups, with the form for another one."""
-    return _list(visit, dict.fromkeys(_FIELDS, ""))
-
-
-def _list(visit: Visit, given: Mapping[str, str], refused: ApiRefused | None = None) -> View:
-    domains, found = visit.cloud.together(keystone.DOMAINS, keystone.page_of(visit, GROUP.listed))
-    values = {
-        "groups": keystone.by_name(found["groups"]),
-        "domains": keystone.domains_of(domains),
-        "asked": visit.query,
-        "given": given,
-        "refused": refused,
-        "following": visit.next_page(PATH, following(found, "groups")),
-    }
-    return View("identity/groups.html", values, status_of(refused))
-
-
-def create(visit: Visit) -> Answer:
-    """Make a group, which has no members yet."""
-    given = {name: visit.field(name) for name in _FIELDS}
-    asked = {name: text for name, text in given.items() if text or name == "name"}
-    said = "add its first member."
-    return GROUP.make(visit, asked, said, lambda refused: _list(visit, given, refused))
 
 
 def show(visit: Visit) -> Answer:
@@ -82,12 +55,6 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "refused": refused,
     }
     return View("identity/group.html", values, status_of(refused))
-
-
-def change(visit: Visit) -> Answer:
-    """Give a group another name or description."""
-    asked = {name: visit.field(name) for name in _EDITED}
-    return GROUP.change(visit, asked, "The user group is changed.")
 
 
 def add_member(visit: Visit) -> Answer:
@@ -149,17 +116,14 @@ def _member(visit: Visit, user_id: str) -> str:
     return f"{GROUP.api(visit)}/users/{segment(user_id)}"
 
 
-_GROUP = PATH + "/{group_id}"
+_GROUP = GROUP.path + "/{group_id}"
 _MEMBER = _GROUP + "/members/{user_id}"
 PAGES = (
-    Page(PATH, index, May.OPERATE, calls=2),
-    Page(PATH, create, May.OPERATE, "POST", calls=3),
+    *GROUP.pages,
     Page(_GROUP, show, May.OPERATE, calls=7),
-    Page(_GROUP, change, May.OPERATE, "POST"),
     Page(f"{_GROUP}/members", add_member, May.OPERATE, "POST", calls=10),
     Page(f"{_MEMBER}/remove", ask_remove, May.OPERATE, calls=2),
     Page(f"{_MEMBER}/remove", remove_member, May.OPERATE, "POST"),
     Page(f"{_GROUP}/roles", grant, May.OPERATE, "POST", calls=10),
     Page(f"{_GROUP}/delete", ask_delete, May.OPERATE),
-    Page(f"{_GROUP}/delete", GROUP.delete, May.OPERATE, "POST"),
 )

@@ -7,54 +7,44 @@ from typing import Any
 
 from common.errors import Invalid
 from dashboard.answer import Answer, Redirect, View
-from dashboard.cloud import IDENTITY, Call, following, rows
+from dashboard.cloud import IDENTITY, Call, rows
 from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
-from dashboard.pages.identity.changing import Resource
+from dashboard.pages.identity.resource import Resource
 from dashboard.rights import May
 from dashboard.visit import Visit
 
-USER = Resource(
+
+class _Users(Resource):
+    """A new one has a password; an e-mail address or description may be removed."""
+
+    def create(self, visit: Visit) -> Answer:
+        """Make a user, who has no roles yet."""
+        given = self.given(visit)
+        try:
+            password = _password(visit)
+        except Invalid as refused:
+            return self.listing(visit, given, refused)
+        return self.make(visit, given, password=password)
+
+    def edit(self, visit: Visit) -> Answer:
+        """Give a user another name, e-mail address or description."""
+        asked: dict[str, str | None] = {name: visit.field(name) or None for name in self.edited}
+        # the name is never empty: Keystone says so
+        asked["name"] = visit.field("name")
+        return self.change(visit, asked, "The user is changed.")
+
+
+USER = _Users(
     "user",
     "The user can't log in, and the user's tokens end. What the user made is not changed.",
     lambda visit: str(visit.access.user_id),
     "That is you: your session ends.",
+    first="give it a role on a project.",
+    edited=("name", "email", "description"),
 )
-PATH = USER.path
-_EDITED = ("name", "email", "description")
-_FIELDS = (*_EDITED, "domain_id")
 _GRANTED = ("project", "domain", "role")
-
-
-def index(visit: Visit) -> Answer:
-    """List a page of users, with the form for another one."""
-    return _list(visit, dict.fromkeys(_FIELDS, ""))
-
-
-def _list(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
-    domains, found = visit.cloud.together(keystone.DOMAINS, keystone.page_of(visit, PATH))
-    values = {
-        "users": keystone.by_name(found["users"]),
-        "domains": keystone.domains_of(domains),
-        "asked": visit.query,
-        "given": given,
-        "refused": refused,
-        "following": visit.next_page(PATH, following(found, "users")),
-    }
-    return View("identity/users.html", values, status_of(refused))
-
-
-def create(visit: Visit) -> Answer:
-    """Make a user, who has no roles yet."""
-    given = {name: visit.field(name) for name in _FIELDS}
-    asked = {name: text for name, text in given.items() if text or name == "name"}
-    try:
-        asked["password"] = _password(visit)
-    except Invalid as refused:
-        return _list(visit, given, refused)
-    said = "give it a role on a project."
-    return USER.make(visit, asked, said, lambda refused: _list(visit, given, refused))
 
 
 def show(visit: Visit) -> Answer:
@@ -84,14 +74,6 @@ def _show(visit: Visit, given: Mapping[str, str], refused: Any = None) -> View:
         "refused": refused,
     }
     return View("identity/user.html", values, status_of(refused))
-
-
-def change(visit: Visit) -> Answer:
-    """Give a user another name, e-mail address or description."""
-    asked: dict[str, str | None] = {name: visit.field(name) or None for name in _EDITED}
-    # the name is never empty: Keystone says so
-    asked["name"] = visit.field("name")
-    return USER.change(visit, asked, "The user is changed.")
 
 
 def grant(visit: Visit) -> Answer:
@@ -135,14 +117,11 @@ def ask_delete(visit: Visit) -> Answer:
     return USER.ask(visit, str(name), said, "delete")
 
 
-_USER = PATH + "/{user_id}"
+_USER = USER.path + "/{user_id}"
 PAGES = (
-    Page(PATH, index, May.OPERATE, calls=2),
-    Page(PATH, create, May.OPERATE, "POST", calls=3),
+    *USER.pages,
     Page(_USER, show, May.OPERATE, calls=6),
-    Page(_USER, change, May.OPERATE, "POST"),
     Page(f"{_USER}/roles", grant, May.OPERATE, "POST", calls=9),
     Page(f"{_USER}/password", reset_password, May.OPERATE, "POST", calls=7),
     Page(f"{_USER}/delete", ask_delete, May.OPERATE),
-    *USER.pages,
 )

@@ -1,4 +1,4 @@
-"""What may be done to each of Keystone's resources: make, change, disable, enable, delete."""
+"""Keystone's resources: the list of each, and what may be done to one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from common.errors import MicronovaError
 from dashboard.answer import Answer, Redirect, View, confirm
-from dashboard.cloud import IDENTITY, segment
-from dashboard.errors import ApiRefused
+from dashboard.cloud import IDENTITY, Call, following, segment
+from dashboard.errors import ApiRefused, status_of
 from dashboard.page import Page
 from dashboard.pages.identity import keystone
 from dashboard.rights import May
@@ -17,6 +18,10 @@ from dashboard.visit import Visit
 
 def _nobody(visit: Visit) -> str:
     return ""
+
+
+def _domains(answer: Any) -> Mapping[str, Any]:
+    return {"domains": keystone.domains_of(answer)}
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,14 @@ class Resource:
     """The path of our pages, where it isn't Keystone's."""
     title: str = ""
     """What pages call one of them, where it isn't `kind`."""
+    first: str = ""
+    """What the page of a new one says of it."""
+    edited: tuple[str, ...] = ("name", "description")
+    """The fields of the form that changes one."""
+    beside: Call = keystone.DOMAINS
+    """The request whose answer the list shows beside them,"""
+    shown: Callable[[Any], Mapping[str, Any]] = _domains
+    """and the values of the list's template that are made of that answer."""
 
     @property
     def name(self) -> str:
@@ -63,20 +76,48 @@ class Resource:
         """Return the path of the present page's in Keystone."""
         return f"{self.listed}/{segment(self.key(visit))}"
 
-    def make(
-        self,
-        visit: Visit,
-        asked: Mapping[str, Any],
-        said: str,
-        again: Callable[[ApiRefused], View],
-    ) -> Answer:
-        """Make one, and go to its page; `again` shows the form with why it is refused."""
+    def index(self, visit: Visit) -> Answer:
+        """List a page of them, with the form for another one."""
+        return self.listing(visit, dict.fromkeys((*self.edited, "domain_id"), ""))
+
+    def listing(
+        self, visit: Visit, given: Mapping[str, str], refused: MicronovaError | None = None
+    ) -> View:
+        """Return the list; its form has what is `given`, and why that is refused."""
+        kinds = f"{self.kind}s"
+        beside, found = visit.cloud.together(self.beside, keystone.page_of(visit, self.listed))
+        values = {
+            kinds: keystone.by_name(found[kinds]),
+            "asked": visit.query,
+            "given": given,
+            "refused": refused,
+            "following": visit.next_page(self.path, following(found, kinds)),
+            **self.shown(beside),
+        }
+        return View(f"identity/{kinds}.html", values, status_of(refused))
+
+    def given(self, visit: Visit) -> dict[str, str]:
+        """Return the fields of the form for another one."""
+        return {name: visit.field(name) for name in (*self.edited, "domain_id")}
+
+    def create(self, visit: Visit) -> Answer:
+        """Make one, and go to its page."""
+        return self.make(visit, self.given(visit))
+
+    def make(self, visit: Visit, given: Mapping[str, str], **more: str) -> Answer:
+        """Make one of the form's fields and of `more`; a refusal is shown above the form."""
+        asked = {name: text for name, text in given.items() if text or name == "name"} | more
         try:
             made = visit.cloud.post(IDENTITY, self.listed, {self.kind: asked})[self.kind]
         except ApiRefused as refused:
-            return again(refused)
-        visit.note(f"The {self.name} {made['name']} is made: {said}")
+            return self.listing(visit, given, refused)
+        visit.note(f"The {self.name} {made['name']} is made: {self.first}")
         return Redirect(f"{self.path}/{segment(made['id'])}")
+
+    def edit(self, visit: Visit) -> Answer:
+        """Change the fields of one."""
+        asked = {name: visit.field(name) for name in self.edited}
+        return self.change(visit, asked, f"The {self.name} is changed.")
 
     def change(self, visit: Visit, asked: Mapping[str, Any], said: str) -> Redirect:
         """Change one."""
@@ -113,11 +154,19 @@ class Resource:
 
     @property
     def pages(self) -> tuple[Page, ...]:
-        """The pages of these changes, but for the question before a deletion."""
+        """The pages of all of this, but for the question before a deletion."""
         one = f"{self.path}/{{{self.kind}_id}}"
+        return (
+            Page(self.path, self.index, May.OPERATE, calls=2),
+            Page(self.path, self.create, May.OPERATE, "POST", calls=3),
+            Page(one, self.edit, May.OPERATE, "POST"),
+            Page(f"{one}/delete", self.delete, May.OPERATE, "POST"),
+            *(self._switches(one) if self.disabled else ()),
+        )
+
+    def _switches(self, one: str) -> tuple[Page, ...]:
         return (
             Page(f"{one}/disable", self.ask_disable, May.OPERATE),
             Page(f"{one}/disable", self.disable, May.OPERATE, "POST"),
             Page(f"{one}/enable", self.enable, May.OPERATE, "POST"),
-            Page(f"{one}/delete", self.delete, May.OPERATE, "POST"),
         )

@@ -54,9 +54,11 @@ class ConsoleService:
         conf: cfg.ConfigOpts,
         transport: oslo_messaging.Transport,
         listener: socket.socket | None = None,
+        *,
+        open_seconds: float = doors.OPEN_SECONDS,
     ) -> None:
         """`listener`: a socket that listens already, in place of the configured address."""
-        self._options = conf.console
+        self._options, self._open_seconds = conf.console, open_seconds
         self._pages = Pages()
         self._sessions = Sessions(self._options.sessions)
         self._doors = Doors()
@@ -96,7 +98,7 @@ class ConsoleService:
             select_subprotocol=_subprotocol,
             compression=None,
             server_header=None,
-            open_timeout=doors.OPEN_SECONDS,
+            open_timeout=self._open_seconds,
             close_timeout=_CLOSE_SECONDS,
             max_size=_LONGEST,
             logger=LIBRARY_LOG,
@@ -130,7 +132,7 @@ class ConsoleService:
         if self._tls is None:
             return connection
         try:
-            return tls.encrypted(connection, self._tls, doors.OPEN_SECONDS)
+            return tls.encrypted(connection, self._tls, self._open_seconds)
         except OSError as error:
             LOG.info("A client began no TLS: %s", error)
             return connection  # the library finds it closed, and counts its thread no longer

@@ -47,14 +47,22 @@ Respond = Callable[[], tuple[HTTPStatus, str, bytes]]
 class Listener:
     """Answers in threads of its own, until the process ends or it is stopped."""
 
-    def __init__(self, address: tuple[str, int] | socket.socket, health: Health) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int] | socket.socket,
+        health: Health,
+        metrics: Respond | None = None,
+        *,
+        again_seconds: float = AGAIN_SECONDS,
+    ) -> None:
         """`address`: host and port, or a socket that listens already."""
         self._address, self.health = address, health
+        self._again_seconds = again_seconds
         alive = Answer(lambda: self.health.alive)
         ready = Answer(lambda: {**self.health.ready, "presence": stays})
         serving = PromptAnswer(lambda: {**self.health.ready, "presence": takes_new})
         self._paths: Mapping[str, Respond] = {
-            "/metrics": _metrics,
+            "/metrics": metrics or _metrics,
             "/healthz": lambda: _status(alive),
             "/readyz": lambda: _status(ready, self.health.noted),
             # For HAProxy's disable-on-404: it may only take down what is frozen or gone.
@@ -107,7 +115,7 @@ class Listener:
                         *(host, port, error.strerror or error),
                     )
                 warned = True
-            self._stopped.wait(AGAIN_SECONDS)
+            self._stopped.wait(self._again_seconds)
         return None
 
 

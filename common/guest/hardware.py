@@ -117,6 +117,11 @@ def read(
     """Return the hardware of a guest of this size. Raises CannotError if it is impossible."""
     asked = Asked(extra_specs, image_properties)
     limits.check(asked)
+    return of(vcpus, memory_mib, asked)
+
+
+def of(vcpus: int, memory_mib: int, asked: Asked) -> Hardware:
+    """Return the same; settings that this cloud refuses are not looked for."""
     sockets, cores = topology.sockets_and_cores(vcpus, asked)
     firmware = asked.among(_FIRMWARES, "", "hw_firmware_type")
     secure = bool(asked.among(_SECURE_BOOT, "os:secure_boot", "os_secure_boot"))
@@ -138,11 +143,11 @@ def read(
         watchdog=asked.among(_WATCHDOG, "hw:watchdog_action", "hw_watchdog_action"),
         serial_ports=_serial_ports(asked),
         windows=asked.agreed("", "os_type") == "windows",
-        devices=tuple(sorted(devices(extra_specs).items())),
-        disk_bus=asked.among(_DISK_BUS, "", _bus_property(image_properties)),
+        devices=tuple(sorted(devices(asked.extra_specs).items())),
+        disk_bus=asked.among(_DISK_BUS, "", _bus_property(asked.image_properties)),
         video_ram_mib=_video_ram(asked),
         rng=_rng(asked),
-        throttle=throttle.read(extra_specs),
+        throttle=throttle.read(asked.extra_specs),
     )
 
 

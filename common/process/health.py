@@ -84,8 +84,10 @@ def takes_new() -> bool:
 class Answer:
     """The result of some checks, kept for a moment; what fails is logged once."""
 
-    def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
-        self._checks = checks
+    def __init__(
+        self, checks: Callable[[], Mapping[str, Check]], kept_seconds: float = KEPT_SECONDS
+    ) -> None:
+        self._checks, self._kept_seconds = checks, kept_seconds
         self._one = threading.Lock()
         self._until = 0.0
         self._failing: dict[str, str] = {}
@@ -95,7 +97,7 @@ class Answer:
         with self._one:
             if time.monotonic() >= self._until:
                 self._look()
-                self._until = time.monotonic() + KEPT_SECONDS
+                self._until = time.monotonic() + self._kept_seconds
             return not self._failing
 
     def _look(self) -> None:
@@ -157,4 +159,4 @@ class PromptAnswer(Answer):
     def _end_look(self) -> None:
         with self._one:
             self._looking = None
-            self._until = time.monotonic() + KEPT_SECONDS
+            self._until = time.monotonic() + self._kept_seconds

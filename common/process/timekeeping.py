@@ -55,8 +55,17 @@ class Timekeeper:
     until the clock is right.
     """
 
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
+    def __init__(
+        self,
+        ask: Ask,
+        machine: Callable[[], float] = time.time,
+        *,
+        every_seconds: float = EVERY_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        """``machine`` reads the machine's clock."""
+        self._ask, self._machine = ask, machine
+        self._every_seconds, self._look_seconds = every_seconds, look_seconds
         self._was_right = False
         self._off: float | None = None
         self._due_at = 0.0
@@ -102,8 +111,8 @@ class Timekeeper:
             return None
         clock.follow(found.seconds, found.at)
         now = time.monotonic()
-        self._gap = time.time() - now
-        self._due_at = now + EVERY_SECONDS
+        self._gap = self._machine() - now
+        self._due_at = now + self._every_seconds
         off = self._gap - (found.seconds - found.at)
         self._off, self._was_right = off, self._was_right or abs(off) <= MOST_SECONDS
         table.CLOCK_OFFSET.set(off)
@@ -112,9 +121,9 @@ class Timekeeper:
         return off
 
     def _run(self) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
+        while not self._ended.wait(self._look_seconds):
             now = time.monotonic()
-            stepped = abs(time.time() - now - self._gap) > STEP_SECONDS
+            stepped = abs(self._machine() - now - self._gap) > STEP_SECONDS
             if now >= self._due_at or stepped:
                 self.compare()
 

@@ -27,7 +27,8 @@ _LOOK_SECONDS = 0.5
 class Signs:
     """Sends the signs of all calls that a process answers, from one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, look_seconds: float = _LOOK_SECONDS) -> None:
+        self._look_seconds = look_seconds
         self._lock = threading.Lock()
         self._answering: dict[int, tuple[Any, Deadline, float]] = {}
         """{number: message, deadline, last sign}."""
@@ -52,7 +53,7 @@ class Signs:
 
     def _run(self) -> None:
         pause = threading.Event()
-        while not pause.wait(_LOOK_SECONDS):
+        while not pause.wait(self._look_seconds):
             for number, incoming, deadline in self._due():
                 self._send(number, incoming, deadline)
 

@@ -79,8 +79,15 @@ class _Known:
 class Measurements:
     """The measurements of a worker's clusters; threads may share it."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        most_answers: int = MOST_ANSWERS,
+        thread_seconds: float = THREAD_SECONDS,
+    ) -> None:
         self._now = now
+        self._most_answers, self._thread_seconds = most_answers, thread_seconds
         self._lock = threading.Lock()
         self._known: collections.OrderedDict[Subject, _Known] = collections.OrderedDict()
         self._threads = threading.BoundedSemaphore(AT_ONCE)
@@ -118,7 +125,7 @@ class Measurements:
 
     @contextmanager
     def _turn(self, known: _Known) -> Iterator[None]:
-        if not self._threads.acquire(timeout=THREAD_SECONDS):
+        if not self._threads.acquire(timeout=self._thread_seconds):
             raise Unavailable("Too many measurements are being read; ask again.")
         try:
             if not known.reading.acquire(timeout=SAME_SECONDS):
@@ -143,7 +150,7 @@ class Measurements:
     def _drop(self) -> None:
         with self._lock:
             count = sum(len(one.answers) for one in self._known.values())
-            while max(count, len(self._known)) > MOST_ANSWERS and len(self._known) > 1:
+            while max(count, len(self._known)) > self._most_answers and len(self._known) > 1:
                 _, dropped = self._known.popitem(last=False)
                 count -= len(dropped.answers)
 

@@ -61,11 +61,15 @@ class Tenure:
         consumes: Callable[[], bool],
         changed: Changed,
         timer: Callable[[], float] = boot_time,
+        *,
+        await_seconds: float = _AWAIT_SECONDS,
+        renewed_seconds: float = _RENEWED_SECONDS,
     ) -> None:
         self._conductor = events.to_conductor(transport, repeats=True, seconds=_ANSWER_SECONDS)
         self._worker, self._units = worker, {one.name: one.cluster for one in units}
         self._claimed = tuple(units)
         self._consumes, self._changed, self._timer = consumes, changed, timer
+        self._await_seconds, self._renewed_seconds = await_seconds, renewed_seconds
         self._process, self._machine = secrets.token_hex(8), names.machine(transport.conf)
         self._news = threading.Condition()
         self._number, self._lost = 0, False
@@ -124,7 +128,7 @@ class Tenure:
             to_come = worker_of(worker) == self._worker and number_of(worker) >= self._number
             if worker != self.worker and to_come:
                 self._asks.set()
-                self._news.wait_for(lambda: worker == self.worker, _AWAIT_SECONDS)
+                self._news.wait_for(lambda: worker == self.worker, self._await_seconds)
             return worker == self.worker
 
     def require(self, cluster: str) -> None:
@@ -141,9 +145,8 @@ class Tenure:
         with self._news:
             if not decided():
                 LOG.warning("A write to cluster %s waits for the lease of its agents.", cluster)
-                self._news.wait_for(
-                    decided, _RENEWED_SECONDS if acts is not None else _AWAIT_SECONDS
-                )
+                patience = self._await_seconds if acts is None else self._renewed_seconds
+                self._news.wait_for(decided, patience)
             if self._holds(cluster) and acts in (None, self.worker):
                 return
         if acts is not None:

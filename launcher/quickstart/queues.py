@@ -89,10 +89,12 @@ def asked_for(url: str, servers: Iterable[str]) -> Found:
     return Found(queues, frozenset(exchanges))
 
 
-def unread(look: Callable[[], Found], pause: Pause | None = None) -> Found:
+def unread(
+    look: Callable[[], Found], pause: Pause | None = None, seconds: float = _READERS_SECONDS
+) -> Found:
     """Return what nobody reads, once the broker has noticed which services have ended."""
     found = Found()
-    for found in polling.looks(look, _READERS_SECONDS, _POLL_SECONDS, pause):
+    for found in polling.looks(look, seconds, _POLL_SECONDS, pause):
         if not any(found.queues.values()):
             break
     return found.without(f"queue {name}" for name, readers in found.queues.items() if readers)

@@ -293,12 +293,15 @@ def test_a_removal_waits_for_its_agent_in_the_same_attempt(play: Begin) -> None:
     assert one.faults == []
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_a_removal_pauses_for_long_after_some_tries(
-    play: Begin, quick: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Removing, "quick", quick)
-    one = play(Removing)
+class Unhurried(Removing):
+    """Nobody waits for it."""
+
+    quick = False
+
+
+@pytest.mark.parametrize("flow", [Removing, Unhurried])
+def test_a_removal_pauses_for_long_after_some_tries(play: Begin, flow: type[Removing]) -> None:
+    one = play(flow)
     most = one.world.conductor.cloud.conf.conductor.max_waits
     for attempt in (1, most + 1):
         one.change(attempt=attempt)
@@ -306,7 +309,7 @@ def test_a_removal_pauses_for_long_after_some_tries(
         one.answer(FULL)
         (row,) = one.world.rows(schema.operations)
         pause = (row.not_before - before).total_seconds()
-        assert (pause >= AGAIN_SECONDS) is (attempt > most or not quick)
+        assert (pause >= AGAIN_SECONDS) is (attempt > most or not flow.quick)
         assert (row.deadline - before).total_seconds() > AGAIN_SECONDS
 
 

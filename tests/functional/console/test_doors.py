@@ -61,10 +61,7 @@ def rest_of(connection: socket.socket) -> bytes:
 
 
 @pytest.fixture(params=["plain", "tls"])
-def running(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Running]:
-    monkeypatch.setattr(doors, "OPEN_SECONDS", 2.0)
+def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
     conf = config.load([rpc.register, console_config.register])
     conf.set_override("transport_url", f"micronova-local://{uuid.uuid4().hex}")
     conf.set_override("rpc_timeout_seconds", 2, group="rpc")
@@ -77,7 +74,7 @@ def running(
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     port = listener.getsockname()[1]
     bus = rpc.transport(conf)
-    service = ConsoleService(conf, bus, listener)
+    service = ConsoleService(conf, bus, listener, open_seconds=2.0)
     service.start()
     try:
         yield Running(port, tls)

@@ -14,7 +14,6 @@ from common.errors import Unavailable
 from common.messages.tenures import Granted, address, unit
 from compute.hypervisor.acting import acting_for
 from compute.hypervisor.port import Abandoned
-from compute.worker import tenure as module
 from compute.worker.tenure import Tenure
 
 
@@ -31,7 +30,7 @@ class Clock:
 class Site:
     """A tenure whose answers the test gives."""
 
-    def __init__(self) -> None:
+    def __init__(self, await_seconds: float = 0.01, renewed_seconds: float = 0.01) -> None:
         conf = cfg.ConfigOpts()
         rpc.register(conf)
         conf([])
@@ -45,6 +44,8 @@ class Site:
             lambda: True,
             self._changed,
             self.clock,
+            await_seconds=await_seconds,
+            renewed_seconds=renewed_seconds,
         )
 
     def _changed(self, gained: Collection[str], lost: Collection[str]) -> None:
@@ -55,9 +56,7 @@ class Site:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Site:
-    monkeypatch.setattr(module, "_AWAIT_SECONDS", 0.01)
-    monkeypatch.setattr(module, "_RENEWED_SECONDS", 0.01)
+def site() -> Site:
     return Site()
 
 
@@ -96,11 +95,9 @@ def test_a_job_of_a_tenure_that_has_ended_writes_nothing(site: Site) -> None:
     assert site.changes == [(["c1"], []), ([], ["c1"]), (["c1"], [])]
 
 
-def test_a_write_waits_for_the_renewal_of_a_lease_that_nobody_else_took(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_waits_for_the_renewal_of_a_lease_that_nobody_else_took() -> None:
     """As after a time without a conductor or a message bus."""
-    monkeypatch.setattr(module, "_RENEWED_SECONDS", 30.0)
+    site = Site(renewed_seconds=30.0)
     site.granted(1, "c1")
     site.clock.now += 300
     done = threading.Event()
@@ -135,10 +132,8 @@ def test_another_process_of_the_name_has_it(site: Site) -> None:
     assert site.tenure.is_over(address("w1", 1))
 
 
-def test_a_command_that_comes_before_the_answer_to_the_claim_is_taken(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_AWAIT_SECONDS", 30.0)
+def test_a_command_that_comes_before_the_answer_to_the_claim_is_taken() -> None:
+    site = Site(await_seconds=30.0)
     found: list[Any] = []
     asks = threading.Thread(target=lambda: found.append(site.tenure.accepts(address("w1", 1))))
     asks.start()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from common.guest import hardware, limits, throttle, topology
+from common.guest import hardware, limits, throttle
 from common.guest.asked import Asked
 from common.guest.settings import SETTINGS
 
@@ -26,12 +24,9 @@ class Noting(Asked):
         return super().agreed(spec, image_property)
 
 
-def test_all_that_is_read_is_in_the_table(monkeypatch: Any) -> None:
+def test_all_that_is_read_is_in_the_table() -> None:
     noting = Noting()
-    monkeypatch.setattr(hardware, "Asked", lambda *_: noting)
-    monkeypatch.setattr(limits, "check", lambda _: None)
-    hardware.read(2, 1024, {}, {})
-    topology.numa_nodes(2, 1024, noting)
+    hardware.of(2, 1024, noting)
     known = {(one.spec, one.image_property) for one in SETTINGS}
     assert noting.names - known == set()
     bounds = {f"quota:{name}" for name in (*throttle.DISK_LIMITS, *throttle.VIF_LIMITS)}

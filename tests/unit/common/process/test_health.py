@@ -31,12 +31,9 @@ def test_an_answer_is_kept_for_a_moment() -> None:
     assert len(asked) == 1
 
 
-def test_what_fails_is_logged_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("common.process.health.KEPT_SECONDS", 0)
+def test_what_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     checks: dict[str, Check] = {"database": fails}
-    answer = Answer(lambda: checks)
+    answer = Answer(lambda: checks, kept_seconds=0)
     with caplog.at_level("INFO"):
         assert not answer.ok()
         assert not answer.ok()

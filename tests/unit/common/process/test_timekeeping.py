@@ -80,15 +80,11 @@ def test_nobody_answers() -> None:
 @pytest.mark.parametrize("first", [None, timekeeping.SLOW_SECONDS + 1])
 @pytest.mark.parametrize("off", [-120.0, 120.0])
 def test_who_started_without_an_answer_follows_the_first_one(
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    first: float | None,
-    off: float,
+    caplog: pytest.LogCaptureFixture, first: float | None, off: float
 ) -> None:
     """It has done nothing by its machine's clock: whoever knows the time also has the work. From
     the first answer on it counts as everybody does; but it would not have started, so it is not
     ready. The log and the metric, which an alert watches, say that the machine's clock is off."""
-    monkeypatch.setattr(timekeeping, "LOOK_SECONDS", 0.001)
     answers, followed = threading.Event(), threading.Event()
 
     def ask() -> Reading:
@@ -99,8 +95,7 @@ def test_who_started_without_an_answer_follows_the_first_one(
             followed.set()
         return Reading(time.time() - off, time.monotonic(), took)
 
-    monkeypatch.setattr(timekeeping, "EVERY_SECONDS", 0.0)
-    keeper = Timekeeper(ask)
+    keeper = Timekeeper(ask, every_seconds=0.0, look_seconds=0.001)
     keeper.start()
     assert not clock.is_followed()
     assert keeper.may_serve()
@@ -140,20 +135,17 @@ def test_an_answer_that_took_long_says_nothing() -> None:
     assert not clock.is_followed()
 
 
-def test_a_step_is_compared_before_its_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_is_compared_before_its_minute() -> None:
     """A machine that was paused is behind at once."""
-    monkeypatch.setattr(timekeeping, "LOOK_SECONDS", 0.001)
     asked: list[float] = []
     shift = [0.0]
-    real = time.time
 
     def ask() -> Reading:
         asked.append(shift[0])
-        return Reading(real(), time.monotonic(), 0.01)
+        return Reading(time.time(), time.monotonic(), 0.01)
 
-    keeper = Timekeeper(ask)
+    keeper = Timekeeper(ask, lambda: time.time() + shift[0], look_seconds=0.001)
     keeper.start()
-    monkeypatch.setattr(time, "time", lambda: real() + shift[0])
     shift[0] = 120.0
     end = time.monotonic() + 120
     while 120.0 not in asked and time.monotonic() < end:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import threading
 import time
 
-import pytest
-
-from common.rpc import signs
 from common.rpc.deadlines import Deadline, Wait
 from common.rpc.signs import Signs
 
@@ -24,21 +21,16 @@ class Incoming:
         self.signed.set()
 
 
-@pytest.fixture(autouse=True)
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signs, "_LOOK_SECONDS", 0.001)
-
-
 def test_a_call_that_takes_long_gives_signs_and_may_be_committed() -> None:
     incoming, deadline = Incoming(), Deadline(Wait(1000.0, 0.1), time.monotonic())
     deadline.until = before = time.monotonic() + 100
-    with Signs().sent_for(incoming, deadline):
+    with Signs(look_seconds=0.001).sent_for(incoming, deadline):
         assert incoming.signed.wait(60)
     assert deadline.until != before
 
 
 def test_a_process_that_stood_still_for_too_long_gives_none() -> None:
-    sending, frozen, other = Signs(), Incoming(), Incoming()
+    sending, frozen, other = Signs(look_seconds=0.001), Incoming(), Incoming()
     past = Deadline(Wait(1000.0, 0.1), time.monotonic() - 100)
     going_on = Deadline(Wait(1000.0, 0.1), time.monotonic() - 100)
     going_on.committed = True

@@ -167,10 +167,8 @@ def test_a_vmids_next_owner_gets_nothing_of_the_former(known: Measurements, clus
     assert known.read(cluster, vm(since=former)).times == (3,)
 
 
-def test_threads_are_left_for_commands(
-    known: Measurements, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measurements, "THREAD_SECONDS", 0.01)
+def test_threads_are_left_for_commands(cluster: Any) -> None:
+    known = Measurements(thread_seconds=0.01)
     cluster.open.clear()
     with ThreadPoolExecutor(measurements.AT_ONCE) as threads:
         slow = [threads.submit(known.read, cluster, vm(n)) for n in range(measurements.AT_ONCE)]
@@ -183,10 +181,8 @@ def test_threads_are_left_for_commands(
     assert known.read(cluster, vm(99)).period is Period.HOUR
 
 
-def test_memory_is_bounded(
-    known: Measurements, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(measurements, "MOST_ANSWERS", 3)
+def test_memory_is_bounded(cluster: Any, at: Time) -> None:
+    known = Measurements(at, most_answers=3)
     for vmid in (1, 2, 3, 1, 4):
         known.read(cluster, vm(vmid))
     assert [one.vmid for one in cluster.asked] == [1, 2, 3, 4]

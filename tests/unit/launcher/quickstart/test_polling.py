@@ -47,7 +47,6 @@ def test_queues_that_are_read_no_more_are_found() -> None:
     assert len(pauses) == 2
 
 
-def test_what_is_in_use_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(queues, "_READERS_SECONDS", 0.0)
-    found = queues.unread(lambda: Found({"a": 0, "b": 2}, frozenset({"x"})))
+def test_what_is_in_use_is_left_alone() -> None:
+    found = queues.unread(lambda: Found({"a": 0, "b": 2}, frozenset({"x"})), seconds=0.0)
     assert (found.queues, found.exchanges) == ({"a": 0}, frozenset({"x"}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from oslo_config import cfg
@@ -26,11 +26,20 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
 
-def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
-    """Examine what a configuration names. Raises ConfigurationError for unreadable settings."""
+def diagnose(conf: cfg.ConfigOpts, checks: Iterable[Check] | None = None) -> Diagnosis:
+    """Examine what a configuration names; without ``checks`` by all of them.
+
+    Raises ConfigurationError for unreadable settings.
+    """
+    lines, found = _clusters(conf)
+    others = (one for check in checks or _checks() for one in _whole(check, conf))
+    return Diagnosis(lines, (*found, *others))
+
+
+def _checks() -> tuple[Check, ...]:
     from launcher.doctor import bus, data, files, identity, servers
 
-    checks: tuple[Check, ...] = (
+    return (
         files.readable_by_others,
         files.policies,
         data.drivers,
@@ -44,8 +53,6 @@ def diagnose(conf: cfg.ConfigOpts) -> Diagnosis:
         identity.keystone,
         identity.token_check,
     )
-    lines, found = _clusters(conf)
-    return Diagnosis(lines, (*found, *(one for check in checks for one in _whole(check, conf))))
 
 
 def _whole(check: Check, conf: cfg.ConfigOpts) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import db.migrate
 import db.roles
 from common.findings import Finding, Level, exit_code
 from launcher import configuration, doctor
-from launcher.doctor import data
 from tests.fixtures import null
 from tests.fixtures.small_disk import fill, small_disk
 from tests.functional import backends, postgres_pair
@@ -35,7 +34,10 @@ def codes(folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0
 
 
 def findings(
-    folder: Path, sections: Mapping[str, Mapping[str, str]], mode: int = 0o600
+    folder: Path,
+    sections: Mapping[str, Mapping[str, str]],
+    mode: int = 0o600,
+    checks: Iterable[doctor.Check] | None = None,
 ) -> tuple[Finding, ...]:
     file = folder / "micronova.conf"
     lines: list[str] = []
@@ -44,7 +46,7 @@ def findings(
     file.write_text("\n".join(lines))
     file.chmod(mode)
     conf = configuration.load([str(file)])
-    return doctor.diagnose(conf).findings
+    return doctor.diagnose(conf, checks).findings
 
 
 def test_a_good_installation(tmp_path: Path) -> None:
@@ -80,15 +82,12 @@ def test_a_missing_driver_breaks_nothing_off(tmp_path: Path, url: str, line: str
     assert "secret" not in str(found)
 
 
-def test_a_check_that_breaks_off_is_a_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_breaks_off_is_a_finding(tmp_path: Path) -> None:
     def roles(_: Any) -> Iterator[Finding]:
         raise KeyError("x")
         yield
 
-    monkeypatch.setattr(data, "roles", roles)
-    [found] = findings(tmp_path, {})
+    [found] = findings(tmp_path, {}, checks=[roles])
     assert (found.code, found.level) == ("check_broke_off", Level.BROKEN)
     assert "The check of roles broke off: KeyError" in found.what
 

@@ -8,7 +8,7 @@ from prometheus_client import REGISTRY
 
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.observe.expiry import Expiry, served
-from compute.hypervisor.proxmox.settings import clusters
+from compute.hypervisor.proxmox.settings import ClusterSettings, clusters
 from tests.functional.compute.conftest import configuration, proxmox_text
 from tests.functional.simulator_fixture import RunningSimulator
 
@@ -19,32 +19,28 @@ def value(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"micronova_proxmox_{name}_timestamp_seconds", labels)
 
 
-def a_client(simulator: RunningSimulator, tmp_path: Any, name: str) -> Client:
+def settings_of(simulator: RunningSimulator, tmp_path: Any, name: str) -> ClusterSettings:
     text = proxmox_text(simulator).replace("c1", name)
     [settings] = clusters(configuration(tmp_path, text))
-    return Client(settings)
+    return settings
 
 
-class Counted:
-    """A client whose calls are counted."""
+class Counted(Client):
+    """Its calls are counted."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, settings: ClusterSettings) -> None:
+        super().__init__(settings)
         self.paths: list[str] = []
-        self.settings, self._client = client.settings, client
-        self.forbidden = False
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str, **params: Any) -> Any:
         self.paths.append(path)
-        self.forbidden = self._client.forbidden = False
-        try:
-            return self._client.get(path)
-        finally:
-            self.forbidden = self._client.forbidden
+        self.forbidden = False
+        return super().get(path, **params)
 
 
 def test_the_token_and_each_node_take_turns(simulator: RunningSimulator, tmp_path: Any) -> None:
-    client = Counted(a_client(simulator, tmp_path, "turns"))
-    expiry = Expiry(client, 0.0)  # type: ignore[arg-type]
+    client = Counted(settings_of(simulator, tmp_path, "turns"))
+    expiry = Expiry(client, 0.0)
     for count in range(1, 5):
         expiry.look(NODES)
         assert len(client.paths) == count
@@ -58,13 +54,13 @@ def test_the_token_and_each_node_take_turns(simulator: RunningSimulator, tmp_pat
 
 
 def test_it_is_not_due_at_once(simulator: RunningSimulator, tmp_path: Any) -> None:
-    assert not Expiry(a_client(simulator, tmp_path, "later"), 60.0).is_due()
+    assert not Expiry(Client(settings_of(simulator, tmp_path, "later")), 60.0).is_due()
 
 
 def test_what_may_not_be_read_is_no_privilege_that_builds_lack(
     simulator: RunningSimulator, tmp_path: Any
 ) -> None:
-    client = a_client(simulator, tmp_path, "refused")
+    client = Client(settings_of(simulator, tmp_path, "refused"))
     text = "Permission check failed (/access/groups, User.Modify)"
     simulator.fault(action="fail", method="GET", path="/token/", status=403, text=text)
     expiry = Expiry(client, 0.0)

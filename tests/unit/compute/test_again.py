@@ -20,6 +20,7 @@ from common.rpc import signatures
 from common.rpc.events import ConductorEvents
 from compute.commands import COMMANDS
 from compute.hypervisor.port import HypervisorError, Machine, Removal
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.tasks import Tasks
 from compute.observed.facts import HostFactsCache
 from compute.observed.vm_states import VmChanges
@@ -317,7 +318,7 @@ def test_hosts_new_to_the_worker_are_published_without_being_asked_for() -> None
     assert bus.published == [True, False, True]
 
 
-class OddClient:
+class OddClient(Client):
     """A cluster whose first answer is nonsense."""
 
     def __init__(self) -> None:
@@ -328,7 +329,7 @@ class OddClient:
 
 
 def test_a_senseless_answer_does_not_end_the_watch_over_tasks() -> None:
-    tasks = Tasks(OddClient())  # type: ignore[arg-type]
+    tasks = Tasks(OddClient())
     upid = "UPID:pve1:00001234:00005678:65000000:qmstart:100:root@pam:"
 
     class Bounded(FakeWork):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from common import clock, config
 from common.errors import Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import Decision, RequestSpec
+from placement.client import PlacementClient
 from placement.messages import Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.hosts.reported import HostTable
@@ -77,8 +78,8 @@ class Turns:
                 self._next()
 
 
-class World:
-    """Hosts with room for some servers each, and whoever waits."""
+class World(PlacementClient):
+    """Hosts with room for some servers each, as placement answers, and whoever waits."""
 
     def __init__(self, seed: int, hosts: int, slots: int = SLOTS_PER_HOST) -> None:
         self.turns = Turns(seed)
@@ -97,7 +98,7 @@ class World:
         resources: Mapping[str, int],
         required: Collection[str] = (),
         forbidden: Collection[str] = (),
-        member_of: Sequence[Collection[str]] = (),
+        member_of: Iterable[str | Collection[str]] = (),
         in_tree: str | None = None,
         limit: int | None = None,
     ) -> Candidates:
@@ -109,9 +110,9 @@ class World:
         traits = [frozenset[str]()] * len(there)
         return Candidates([f"uuid-{name}" for name in there], {"VCPU": room}, traits)
 
-    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+    def claim_first(self, consumer_uuid: str, provider_uuids: Sequence[str], *_: Any) -> First:
         self.pause()
-        for uuid in providers:
+        for uuid in provider_uuids:
             name = uuid.removeprefix("uuid-")
             if self.used[name] < self.slots:
                 self.used[name] += 1
@@ -136,9 +137,9 @@ class World:
         table = HostTable()
         facts = tuple(a_host(name, vcpus=1000).facts for name in self.names)
         table.update(Heartbeat("w", clock.utcnow(), self.names, facts))
-        view = View(self, table, 1000)  # type: ignore[arg-type]
+        view = View(self, table, 1000)
         how = (load_filters(conf), load_weighers(conf))
-        decider = Decider(conf, self, view, *how)  # type: ignore[arg-type]
+        decider = Decider(conf, self, view, *how)
         decider._turn = self.lock()
         return decider
 

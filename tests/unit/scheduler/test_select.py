@@ -12,6 +12,7 @@ from common.errors import GenerationConflict, Unavailable
 from common.messages.facts import Heartbeat
 from common.messages.scheduling import LEFT, Alternate, Decision
 from common.resources.server_groups import GroupFacts
+from placement.client import PlacementClient
 from placement.messages import Allocations, Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.decide.choose import Filter, Weighers
@@ -29,7 +30,7 @@ from tests.unit.scheduler.decide.test_choose import a_host, a_request
 HOSTS = ("pve1", "pve2")
 
 
-class FakePlacement:
+class FakePlacement(PlacementClient):
     """Offers every host; refuses claims as it is told to."""
 
     def __init__(self) -> None:
@@ -48,14 +49,14 @@ class FakePlacement:
         room = Usage([9999] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
-        self.named.append(list(providers))
+    def claim_first(self, consumer_uuid: str, provider_uuids: Sequence[str], *_: Any) -> First:
+        self.named.append(list(provider_uuids))
         if self.there:
             raise GenerationConflict
         if self.conflicts:
             self.conflicts -= 1
             return First(None, self.retried)
-        there = next((one for one in providers if one not in self.full), None)
+        there = next((one for one in provider_uuids if one not in self.full), None)
         if there is not None:
             self.claims.append(there)
         return First(there, self.retried)
@@ -67,7 +68,7 @@ class FakePlacement:
         self.together.append([claim.provider_uuid for claim in claims])
         return True
 
-    def allocations_of(self, consumer: str) -> Allocations:
+    def allocations_of(self, consumer_uuid: str) -> Allocations:
         return Allocations(self.there)
 
 
@@ -81,10 +82,10 @@ def a_decider(
     facts = tuple(a_host(name).facts for name in HOSTS)
     table.update(Heartbeat("w", now, HOSTS, facts))
     conf = config.load([scheduler_config.register])
-    view = View(placement, table, 1000)  # type: ignore[arg-type]
+    view = View(placement, table, 1000)
     return Decider(
         conf,
-        placement,  # type: ignore[arg-type]
+        placement,
         view,
         filters or {},
         weighers or {"ram": (ram, 1.0)},
@@ -134,11 +135,11 @@ def test_a_claim_that_no_host_has_room_for_counts_once() -> None:
 
 def test_a_claim_in_the_way_that_is_gone_is_tried_again() -> None:
     class Passing(FakePlacement):
-        def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
+        def claim_first(self, consumer_uuid: str, provider_uuids: Sequence[str], *_: Any) -> First:
             if not self.named:
-                self.named.append(list(providers))
+                self.named.append(list(provider_uuids))
                 raise GenerationConflict
-            return super().claim_first(consumer, providers)
+            return super().claim_first(consumer_uuid, provider_uuids)
 
     placement = Passing()
     results = [claim["result"] for claim in decide(placement).claims]

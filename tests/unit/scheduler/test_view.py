@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from common.messages.facts import Heartbeat
 from common.messages.scheduling import RequestSpec
 from common.resources.aggregates import AggregateFacts, AllAggregates
 from common.resources.server_groups import GroupFacts
+from placement.client import PlacementClient
 from placement.messages import Candidates, First, NewClaim, Usage
 from scheduler import config as scheduler_config
 from scheduler.dry_run import DryRun
@@ -30,7 +31,7 @@ ZONE = AggregateFacts("agg", "agg", {"availability_zone": "B"}, ("h28", "h29"))
 FIRST = tuple(NAMES[:20])
 
 
-class Placement:
+class Placement(PlacementClient):
     """Offers hosts oldest first, so many as it is asked for."""
 
     def __init__(self, aggregates: Mapping[str, Collection[str]]) -> None:
@@ -43,7 +44,7 @@ class Placement:
         resources: Mapping[str, int],
         required: Collection[str] = (),
         forbidden: Collection[str] = (),
-        member_of: Sequence[Collection[str]] = (),
+        member_of: Iterable[str | Collection[str]] = (),
         in_tree: str | None = None,
         limit: int | None = None,
     ) -> Candidates:
@@ -57,9 +58,9 @@ class Placement:
         room = Usage([64] * len(there), [0] * len(there))
         return Candidates(there, dict.fromkeys(resources, room), [frozenset()] * len(there))
 
-    def claim_first(self, consumer: str, providers: Sequence[str], *_: Any) -> First:
-        self.claims.append(providers[0])
-        return First(providers[0])
+    def claim_first(self, consumer_uuid: str, provider_uuids: Sequence[str], *_: Any) -> First:
+        self.claims.append(provider_uuids[0])
+        return First(provider_uuids[0])
 
     def claim_many(self, claims: Sequence[NewClaim]) -> bool:
         self.claims += [one.provider_uuid for one in claims]
@@ -84,9 +85,9 @@ class Site:
         table.update(Heartbeat("w", now, beating, facts))
         table.update_aggregates(AllAggregates(1, aggregates))
         conf = config.load([scheduler_config.register])
-        view = View(self.placement, table, LIMIT)  # type: ignore[arg-type]
+        view = View(self.placement, table, LIMIT)
         how = (load_filters(conf), load_weighers(conf))
-        self.decider = Decider(conf, self.placement, view, *how)  # type: ignore[arg-type]
+        self.decider = Decider(conf, self.placement, view, *how)
         self.dry_run = DryRun(conf, view, *how)
 
     @staticmethod
@@ -179,18 +180,19 @@ def test_servers_of_several_kinds_are_tried_among_all_hosts() -> None:
 
 
 def test_full_hosts_are_reported_with_what_they_have_in_all() -> None:
+    class Full(PlacementClient):
+        def __init__(self) -> None: ...
+
+        def candidates(self, *_: Any, **__: Any) -> Candidates:
+            return Candidates((), {}, ())
+
     site = Site()
-
-    def nothing(*_: Any, **__: Any) -> Candidates:
-        return Candidates((), {}, ())
-
-    site.placement.candidates = nothing  # type: ignore[method-assign]
     table, now = HostTable(), clock.utcnow()
     facts = site.host(
         "h00", reserved_memory_mib=14, ram_allocation_ratio=1.5, devices={"gpu": 2}
     ).facts
     table.update(Heartbeat("w", now, ("h00",), (facts,)))
-    view = View(site.placement, table, LIMIT)  # type: ignore[arg-type]
+    view = View(Full(), table, LIMIT)
     [host] = view.everything(["VCPU", "MEMORY_MB", "CUSTOM_PCI_GPU", "CUSTOM_ELSE"])
     request = asked(extra_specs={"pci_passthrough:alias": "gpu:1", "resources:CUSTOM_ELSE": "1"})
     assert resources(host, dataclasses.replace(request, disk_gib=0)) == (

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from common.messages.reports import Category
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.deadlines import DEADLINES, OTHER_DEADLINE
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.tasks import Tasks
@@ -16,7 +17,7 @@ from tests.unit.compute.fakes import FakeWork
 UPID = "UPID:pve1:000005F5:00060595:6B003D23:{}:100:a@pve!t:"
 
 
-class Node:
+class Node(Client):
     """Answers for one task, which runs until it is told how it ended."""
 
     def __init__(self) -> None:
@@ -33,14 +34,14 @@ class Node:
             return {"status": "running"}
         return {"status": "stopped", "exitstatus": self.exit_status}
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str, **params: Any) -> None:
         self.deleted = True
 
 
 @pytest.mark.parametrize("kind", ["qmclone", "qmstart"])
 def test_a_task_that_outlives_its_kind_is_unknown_and_left_to_end(kind: str) -> None:
     node = Node()
-    tasks = Tasks(node, {kind: 0.05})  # type: ignore[arg-type]
+    tasks = Tasks(node, {kind: 0.05})
     upid = UPID.format(kind)
     with pytest.raises(ApiError) as caught:
         tasks.wait(FakeWork(), upid)
@@ -67,7 +68,7 @@ def test_what_copies_is_reported_while_it_is_awaited() -> None:
     node = Node()
     node.log = ["transferred 1.0 GiB of 4.0 GiB (25.00%)"]
     work = Told(node)
-    tasks = Tasks(node, watch_seconds=0.01)  # type: ignore[arg-type]
+    tasks = Tasks(node, watch_seconds=0.01)
     assert tasks.wait(work, UPID.format("qmclone")).ok
     told = work.told[0]["progress"]
     assert (told["percent"], told["disk_total_bytes"]) == (25, 4 << 30)
@@ -82,7 +83,7 @@ def test_what_copies_may_take_longer_than_what_switches() -> None:
 def test_warnings_are_a_success_to_be_looked_at(status: str, warned: bool) -> None:
     node = Node()
     node.exit_status = status
-    ended = Tasks(node).wait(FakeWork(), UPID.format("qmdestroy"))  # type: ignore[arg-type]
+    ended = Tasks(node).wait(FakeWork(), UPID.format("qmdestroy"))
     assert ended.ok
     assert ended.warnings is warned
 
@@ -91,5 +92,5 @@ def test_a_worker_that_was_killed_leaves_an_unknown_outcome() -> None:
     node = Node()
     node.exit_status = "unexpected status"
     with pytest.raises(ApiError) as caught:
-        Tasks(node).wait(FakeWork(), UPID.format("qmcreate"))  # type: ignore[arg-type]
+        Tasks(node).wait(FakeWork(), UPID.format("qmcreate"))
     assert caught.value.category is Category.UNKNOWN_OUTCOME

@@ -11,6 +11,7 @@ import pytest
 
 from common.messages.reports import Category
 from compute.hypervisor.port import Cancelled
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.stray_volumes import READERS, Place, StrayVolumes
 from tests.unit.compute.fakes import FakeWork
@@ -19,7 +20,7 @@ PLACES = [("pve2", "local"), ("pve3", "local")]
 SECONDS = 10
 
 
-class Nodes:
+class Nodes(Client):
     """Their storages; a listing waits for its gate, and is counted when it begins."""
 
     def __init__(self) -> None:
@@ -31,14 +32,17 @@ class Nodes:
         self.at_once = self.most_at_once = 0
         self._lock = threading.Lock()
 
-    def get(self, path: str, *, content: str, vmid: int | None = None) -> Any:
+    def get(self, path: str, **params: Any) -> Any:
+        vmid: int | None = params.get("vmid")
         _, node, _, storage, _ = path.split("/")
         place = (node, storage)
         with self._lock:
             self.asked.append((place, vmid))
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
-            listed = [{"volid": f"{storage}:{one}/d", "vmid": one} for one in self._at(place)]
+            listed = [
+                {"volid": f"{storage}:{one}/d", "vmid": one} for one in self._images_at(place)
+            ]
         self.began.release()
         assert self.gates.get(place, _open()).wait(SECONDS)
         with self._lock:
@@ -47,7 +51,7 @@ class Nodes:
             raise ApiError(Category.NODE_UNHEALTHY, "no route to host")
         return [one for one in listed if vmid in (None, one["vmid"])]
 
-    def _at(self, place: Place) -> list[int]:
+    def _images_at(self, place: Place) -> list[int]:
         return self.images.get(place, [])
 
 
@@ -58,7 +62,7 @@ def _open() -> threading.Event:
 
 
 def looks(nodes: Nodes, patience_seconds: float = SECONDS) -> StrayVolumes:
-    return StrayVolumes(nodes, patience_seconds)  # type: ignore[arg-type]
+    return StrayVolumes(nodes, patience_seconds)
 
 
 def test_one_alone_asks_for_its_own_and_tells_others_apart() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from common.messages.reports import Category
+from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError, api_error
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.stray_volumes import StrayVolumes
@@ -29,7 +30,7 @@ def node(name: str, *storages: Storage, online: bool = True) -> Node:
     return Node(name, online, storages={one.name: one for one in storages})
 
 
-class Client:
+class Listing(Client):
     """Lists volumes; fails for a storage that isn't active on a node, or was removed."""
 
     def __init__(
@@ -39,7 +40,7 @@ class Client:
         self._removed = removed
         self.asked: list[str] = []
 
-    def get(self, path: str, *, content: str, vmid: int | None = None) -> Any:
+    def get(self, path: str, **params: Any) -> Any:
         _, name, _, storage_name, _ = path.split("/")
         place = f"{storage_name} on {name}"
         self.asked.append(place)
@@ -53,16 +54,16 @@ class Client:
 
 def look(*nodes: Node, **images: list[int]) -> tuple[volumes.Seen, list[str]]:
     """From the first node."""
-    client = Client(nodes, {key.replace("_on_", " on "): value for key, value in images.items()})
+    client = Listing(nodes, {key.replace("_on_", " on "): value for key, value in images.items()})
     vm = vm_of(client, *nodes)
     return volumes.everywhere(vm), sorted(client.asked)
 
 
-def vm_of(client: Client, *nodes: Node) -> Vm:
+def vm_of(client: Listing, *nodes: Node) -> Vm:
     """On the first node."""
     shared: Any = SimpleNamespace(
         client=client,
-        stray_volumes=StrayVolumes(client),  # type: ignore[arg-type]
+        stray_volumes=StrayVolumes(client),
         snapshot=Snapshot(True, {one.name: one for one in nodes}, {}),
         settings=SimpleNamespace(vm_storage="local"),
     )
@@ -130,7 +131,7 @@ def test_a_volume_is_ours_only_where_none_was_before() -> None:
 def test_a_storage_that_was_removed_since_the_snapshot_has_no_volumes() -> None:
     """It is the one for root disks, and was seen active."""
     here = node("a", storage("local"), storage("nfs"))
-    vm = vm_of(Client((here,), {"nfs on a": [VMID]}, removed="local"), here)
+    vm = vm_of(Listing((here,), {"nfs on a": [VMID]}, removed="local"), here)
     assert [one.volid for one in volumes.of_vm(vm)] == [f"nfs:{VMID}/d"]
     seen = volumes.everywhere(vm)
     assert seen.storages == {("a", "nfs")}
@@ -140,6 +141,6 @@ def test_a_storage_that_was_removed_since_the_snapshot_has_no_volumes() -> None:
 def test_a_removed_storage_that_has_disks_of_the_vm_is_an_error() -> None:
     """By its configuration, which this destroy has removed: the disks aren't seen gone."""
     here = node("a", storage("local"))
-    vm = vm_of(Client((here,), {}, removed="local"), here)
+    vm = vm_of(Listing((here,), {}, removed="local"), here)
     with pytest.raises(ApiError):
         volumes.of_vm(vm, [f"local:{VMID}/d"])

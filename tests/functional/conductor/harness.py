@@ -45,6 +45,7 @@ from common.messages.questions import (
 )
 from common.messages.reports import Failure, Outcome, Report, Working
 from common.messages.scheduling import Alternate, Decision, RequestSpec
+from common.more_hosts import holds
 from common.resources import quotas
 from common.resources.aggregates import Ratios
 from conductor import config as conductor_config
@@ -74,7 +75,8 @@ from conductor.sync.filters import NAME, SECONDS, Filters
 from conductor.sync.reports import Reports
 from conductor.sync.vm_states import VmSync
 from db import engine, schema
-from placement.messages import Allocations, Candidates, Replacement
+from placement.client import PlacementClient
+from placement.messages import Allocations, Candidates, Replacement, Usage
 from scheduler.filters.resources import needs
 from tests.fixtures import databases
 from tests.fixtures.messages import snake
@@ -278,7 +280,7 @@ class Compute:
             return self.sent[count - 1][1]
 
 
-class Placement:
+class Placement(PlacementClient):
     """Claims by consumer."""
 
     def __init__(self) -> None:
@@ -293,12 +295,21 @@ class Placement:
         self.down = False
         self.full: set[str] = set()
         """Providers without room."""
+        self.free: dict[str, Mapping[str, int]] = {}
+        """Provider → what it has free, as far as that is known before the scheduler is asked."""
+        self.asked: list[Mapping[str, int]] = []
+        """What candidates had to have free."""
 
-    def candidates(self, least: Mapping[str, int], **_: Any) -> Candidates:
-        """No host is known to have room before the scheduler is asked."""
+    def candidates(self, resources: Mapping[str, int], *_: Any, **__: Any) -> Candidates:
         if self.down:
             raise Unavailable("Placement can't be reached.")
-        return Candidates((), {}, ())
+        self.asked.append(dict(resources))
+        there = {uuid: free for uuid, free in self.free.items() if holds(free, resources)}
+        usages = {
+            name: Usage([free.get(name, 0) for free in there.values()], [0] * len(there))
+            for name in set().union(*there.values())
+        }
+        return Candidates(list(there), usages, [frozenset()] * len(there))
 
     def allocations_of(self, consumer_uuid: str) -> Allocations:
         if self.down:
@@ -382,11 +393,13 @@ class Placement:
         for uuid in consumer_uuids:
             self.release(uuid)
 
-    def add_trait(self, uuid: str, trait: str) -> None:
+    def add_trait(self, uuid: str, trait: str) -> bool:
         self.traits.add((uuid, trait))
+        return True
 
-    def remove_trait(self, uuid: str, trait: str) -> None:
+    def remove_trait(self, uuid: str, trait: str) -> bool:
         self.traits.discard((uuid, trait))
+        return True
 
 
 class Died(BaseException):
@@ -463,7 +476,7 @@ class Conductor:
             self.store,
             scheduler,
             compute,
-            placement,  # type: ignore[arg-type]
+            placement,
             {**quotas.defaults(conf), "instances": 10, "cores": 20},
             self.runner.wake,
             lambda: math.inf,

@@ -26,7 +26,6 @@ from conductor.store.ledger import bulk_migrations as store
 from conductor.store.ledger import operations as ledger
 from conductor.store.records import Operation
 from db import schema
-from placement.messages import Candidates, Usage
 from tests.fixtures.listings import counted
 from tests.functional.conductor.harness import Conductor, Mortal, World
 
@@ -273,7 +272,7 @@ class WaitingMove:
         self.hosts = world.scheduler.hosts
         world.scheduler.hosts = [host for host in self.hosts if host == "pve1"]
         self.free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
-        world.placement.candidates = self._candidates  # type: ignore[method-assign]
+        world.placement.free = {"uuid-pve2": self.free}
         self.room = MoveRoom(world.conductor.cloud)
         begun = begin_bulk.drain(
             world.conductor.cloud, ADMIN, "pve1", 1, live_only=False, wait_seconds=600
@@ -281,12 +280,6 @@ class WaitingMove:
         self.number = begun.id
         world.conductor.runner.submit(begun)
         world._wait(self.shown, lambda one: "No valid host" in str(one))
-
-    def _candidates(self, least: Any, **_: Any) -> Candidates:
-        if any(self.free[name] < amount for name, amount in least.items()):
-            return Candidates((), {}, ())
-        usages = {name: Usage((amount,), (0,)) for name, amount in self.free.items()}
-        return Candidates(("uuid-pve2",), usages, (frozenset(),))
 
     def shown(self) -> Any:
         return moves(self.world, self.number)[self.uuid]

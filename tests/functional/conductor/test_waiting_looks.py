@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from common.resources.hints import WAIT
 from conductor.servers.waiting.waits import Waits
 from conductor.store.ledger import leases
 from db import schema
-from placement.messages import Candidates, Usage
 from tests.functional.conductor.harness import Mortal, World
 
 WAITING = schema.waiting_builds
@@ -22,26 +21,17 @@ FREE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 2}
 
 
 class Room(World):
-    """A cloud that has no host at first; ``free`` is what pve1 has."""
-
-    free: dict[str, int]
+    """A cloud that has no host at first."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.free = {}
         self.scheduler.hosts = []
-        self.placement.candidates = self._candidates  # type: ignore[method-assign]
-        self.least: list[Any] = []
-        """What hosts were asked to have at least, look by look."""
         self.now = 0.0
         self.waits = Waits(self.conductor.cloud, lambda: self.now)
 
-    def _candidates(self, least: Any, **_: Any) -> Candidates:
-        self.least.append(dict(least))
-        if any(self.free.get(name, 0) < amount for name, amount in least.items()):
-            return Candidates((), {}, ())
-        usages = {name: Usage((amount,), (0,)) for name, amount in self.free.items()}
-        return Candidates(("uuid-pve1",), usages, (frozenset(),))
+    def free(self, room: Mapping[str, int]) -> None:
+        """Have pve1 have so much room."""
+        self.placement.free = {"uuid-pve1": room}
 
     def wait(self) -> None:
         """Have a server wait that was tried just now."""
@@ -76,18 +66,18 @@ def world(tmp_path: Path) -> Iterator[Room]:
 def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -> None:
     """Also where it had no room when that became known."""
     world.change(refused={"uuid-pve1": FREE})
-    world.free = FREE
+    world.free(FREE)
     assert not world.look()
-    world.free = {}
+    world.free({})
     world.conductor.cloud.news.changed()
     assert not world.look()
-    world.free = FREE
+    world.free(FREE)
     assert world.look()
 
 
 def test_what_changed_is_looked_at_again_once_schedulers_know_it(world: Room) -> None:
     """A decision may come before the scheduler heard what the conductor did."""
-    world.free = FREE
+    world.free(FREE)
     world.conductor.cloud.news.changed()
     assert world.look()
     refused = {"refused": {"uuid-pve1": FREE}, "woken_at": None}
@@ -116,7 +106,7 @@ def test_who_asked_first_is_first_whoever_was_decided_on_first(tmp_path: Path) -
 def test_a_host_that_is_kept_is_written_once(world: Room) -> None:
     half = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
     world.change(since=clock.after(-500), needs=FREE)
-    world.free = half
+    world.free(half)
     written = Mortal(world.conductor.store)
     for _ in range(3):
         assert not world.look()
@@ -134,12 +124,12 @@ def test_one_that_no_host_could_take_has_not_all_hosts_compared(
 ) -> None:
     """Not by each look: it is known until hosts are read again, or judge otherwise."""
     world.change(since=clock.after(-500), needs=FREE, **nowhere)
-    world.free = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+    world.free({"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1})
 
     def compares_all() -> bool:
-        world.least.clear()
+        world.placement.asked.clear()
         world.look()
-        return world.least == [{"VCPU": 1}]
+        return world.placement.asked == [{"VCPU": 1}]
 
     assert [compares_all() for _ in range(3)] == [True, False, False]
     world.now += 61

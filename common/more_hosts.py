@@ -1,6 +1,6 @@
 """How many more hosts of a kind would take all servers that wait for room. Pure.
 
-It counts room, availability zones and traits; what else filters ask for is not looked at.
+Only room, availability zones and traits count; other filters are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Amounts = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class Kind:
-    """Hosts that offer the same."""
+    """Hosts that are alike in zone, capacity and traits."""
 
     like: str
     """One of them, by name."""
@@ -29,7 +29,7 @@ class Kind:
     hosts: int
     """How many there are."""
     traits: frozenset[str] = frozenset()
-    """Those of them that matter."""
+    """Only traits that a waiting server requires or forbids."""
     largest: Mapping[str, int] = field(default_factory=dict)
     """See ``Empty``."""
 
@@ -47,12 +47,14 @@ class Empty(Protocol):
 
     @property
     def traits(self) -> frozenset[str]:
-        """Return its traits, at least those that somebody asks for."""
+        """Return its traits, at least all that a server requires or forbids."""
 
     @property
     def largest(self) -> Mapping[str, int]:
-        """Return the most that one server may have: what the node has, without its allocation
-        ratio. A class that is left out has no such bound."""
+        """Return the most that a single server may have: the physical amount of each class.
+
+        The capacity may be more, by the allocation ratio. A missing class has no such bound.
+        """
 
 
 class Host(NamedTuple):
@@ -99,25 +101,25 @@ def wanted_of(
 
 
 def holds(room: Mapping[str, int], needs: Mapping[str, int]) -> bool:
-    """Return whether there is so much of each class."""
+    """Return whether the room has at least the needed amount of each class."""
     return all(room.get(name, 0) >= amount for name, amount in needs.items())
 
 
 @dataclass(frozen=True)
 class More:
-    """What more hosts of a kind would do."""
+    """How many hosts of a kind are missing, and for how many servers."""
 
     kind: Kind
     hosts: int
-    """How many would take all that an empty one of them can take."""
+    """How many more would take all waiting servers that fit on an empty host of this kind."""
     takes: int
-    """How many of those that wait these are."""
+    """The number of those servers."""
 
 
 def kinds(hosts: Iterable[Host], matter: frozenset[str] = frozenset()) -> list[Kind]:
     """Return the kinds of hosts, the most frequent first.
 
-    ``matter``: traits that somebody asks for; others make no difference.
+    ``matter``: traits that a server requires or forbids; kinds do not differ in others.
     """
     found: dict[tuple[str, frozenset[str], _Amounts, _Amounts], list[str]]
     found = collections.defaultdict(list)
@@ -150,7 +152,7 @@ def more(kind: Kind, waiting: Iterable[Wanted]) -> More:
 
 
 def _place(free: dict[_Amounts, int], needs: _Amounts, count: int) -> int:
-    """Take the room of up to so many servers on hosts that are begun; return how many fit."""
+    """Place up to ``count`` servers on new hosts that have some already; return how many fit."""
     placed = 0
     for there in sorted(free):
         each = _fit(dict(there), needs)
@@ -177,7 +179,7 @@ def _move(free: dict[_Amounts, int], before: _Amounts, after: _Amounts, hosts: i
 
 
 def _fit(capacity: Mapping[str, int], needs: _Amounts) -> int:
-    """Return how many such servers fit; those that need nothing are all on one host."""
+    """Return how many such servers fit on one host; for servers that need nothing: all."""
     parts = [capacity.get(name, 0) // amount for name, amount in needs if amount]
     return min(parts, default=2**31)
 

@@ -1,6 +1,6 @@
-"""Which host is the nearest to have room for a server, and whose end would make it. Pure.
+"""Which host lacks the least room for a server, and whose end would make room. Pure.
 
-It counts room, availability zones and traits; what else filters ask for is not looked at.
+Only room, availability zones and traits count; other filters are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class HostRoom:
     capacity: Mapping[str, int]
     """Resource class → what may be allocated when it is empty."""
     free: Mapping[str, int]
-    """Resource class → what is free now; a class that servers' records don't count is left out."""
+    """Resource class → what is free now, for the classes that the records of servers count."""
     traits: frozenset[str]
     largest: Mapping[str, int] = field(default_factory=dict)
     """See ``common.more_hosts.Empty``."""
@@ -37,7 +37,7 @@ class Near(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """A server whose end would free what it has."""
+    """A server that might end, and the room that this would free."""
 
     uuid: str
     host: str
@@ -48,8 +48,8 @@ class Ending(NamedTuple):
 def nearest(asked: Wanted, hosts: Iterable[HostRoom]) -> Near | None:
     """Return the host that lacks the least part of what a server asks for.
 
-    Those that lack nothing refuse it for another reason, or are about to take it. None: no other
-    could take it.
+    Hosts that lack nothing are left out: they refuse it for another reason, or are about to take
+    it. None: no host is left that could take it when empty.
     """
     found = [
         Near(one.host, lacks)
@@ -62,7 +62,7 @@ def nearest(asked: Wanted, hosts: Iterable[HostRoom]) -> Near | None:
 def would_make_room(
     asked: Wanted, hosts: Iterable[HostRoom], endings: Iterable[Ending]
 ) -> Iterator[str]:
-    """Yield the servers whose end would make room, each with what is free beside it."""
+    """Yield the servers whose end would make enough room, with what their hosts have free now."""
     there = {one.host: one for one in hosts if asked.may_be_on(one)}
     for one in endings:
         room = there.get(one.host)
@@ -74,7 +74,7 @@ def would_make_room(
 
 
 def one_more(asked: Wanted, hosts: Iterable[HostRoom]) -> str | None:
-    """Return a host of the most frequent kind that would do when empty; None: there is none."""
+    """Return a host of the most frequent kind that could take it when empty; None: none could."""
     able = (one for one in hosts if asked.may_be_on(one))
     found = more_hosts.kinds(
         Host(one.host, one.zone, one.capacity, one.traits, one.largest) for one in able

@@ -1,6 +1,7 @@
 """Build: create the VM of the record and see it run; on failure leave nothing behind.
 
-Volumes are named by the VM, and never its own: what removes the VM leaves them where they are.
+The VM's configuration names the server's volumes, but they don't belong to the VM: its removal
+leaves them where they are.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ def build(
     command: Build,
     write_group: Callable[[], Detail] | None = None,
 ) -> Built:
-    """Run the steps of a build. ACTIVE means seen running; the guest agent isn't waited for.
+    """Run the steps of a build, until the VM is seen running; the guest agent isn't waited for.
 
-    With ``job.only_look`` it succeeds if the VM is as a completed build leaves it.
+    With ``job.only_look`` it only looks whether the VM is as a completed build leaves it.
 
     ``write_group`` adds the VM to its strict group in the hypervisor; it never fails a build.
     """
@@ -99,11 +100,11 @@ def steps(machine: Machine, command: Build, start: Callable[[], Detail]) -> tupl
 
 
 def _start(job: Job, machine: Machine) -> Detail:
-    """Start the VM, unless the build has gone to another host.
+    """Start the VM, unless another host continues the build.
 
-    Where the record has lost the build, the VM's description says that only the start is missing,
-    and the VM is started when it is adopted. It isn't started now, as the record that is lost may
-    have let another host build the server as well.
+    The record may have lost the build, in a restore of the database. Then the VM isn't started, as
+    the lost record may have let another host build the server as well. Its description notes that
+    only the start is missing: the VM is started when it is adopted.
     """
     try:
         job.require_may_start()

@@ -25,7 +25,7 @@ def destroy(job: Job, machine: Machine, command: Destroy, graceful_seconds: int)
     if failure is None:
         return Removed(True, gone=True)
     if machine.anothers:
-        # What is named after the server is all that may be left of it.
+        # The VM is another server's. Of this server only the config drive may be left, by name.
         let_go = sums.removing(machine.let_go_of_config_drive)
         carry_out(job, [Step("compute_delete_config_drive", let_go)])
     return Removed(False, sums.failure(failure, machine))

@@ -1,4 +1,4 @@
-"""The step that writes what is to pass a VM's interfaces."""
+"""The step that writes the packet filter of a VM's interfaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compute.hypervisor.port import Machine
 
 
 def filtered(machine: Machine, filter_: Filter | None) -> tuple[Step, ...]:
-    """Return the step that writes what is to pass; none where nothing is filtered."""
+    """Return the step that writes the filter; no step where interfaces are not filtered."""
     if filter_ is None:
         return ()
     return (Step("compute_write_filter", lambda: machine.write_filter(filter_)),)

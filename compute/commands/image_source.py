@@ -17,7 +17,7 @@ PIECE_BYTES = 1 << 22
 TOKEN_HEADER = "X-Spool-Token"  # noqa: S105 - a name
 
 _TIMEOUT_SECONDS = (10.0, 60.0)
-#: pauses before a piece is asked for again whose answer was lost
+#: seconds before each further request for a piece, if the answer to the last one was lost
 _AGAIN_SECONDS = (0.2, 1.0, 3.0)
 
 

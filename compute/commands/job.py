@@ -64,7 +64,7 @@ class Job:
         self._command = command
         self._ledger = ledger
         self.only_look = ctxt.only_look
-        """Whether it may change nothing: it succeeds if what is asked is so."""
+        """Whether the job may change nothing: it succeeds if all is as the command wants it."""
         self.done_before = done_before or self.only_look
         """Whether the result may be in use, so that this job undoes nothing: an earlier run ended
         well, and may be reported, or the job only looks."""
@@ -109,8 +109,8 @@ class Job:
     def looking(self) -> Iterator[Callable[[], None]]:
         """Only look within the block, see ``only_look``.
 
-        Yields a function that reports the steps of the look instead of the failed step. If it
-        isn't called, nobody is shown them: what was not changed by a look is no news.
+        Yields a function that reports the look's steps in place of the failed step. Without a call
+        of it they are never reported: nobody needs to know of a look that found nothing.
         """
         journal, reports = self.journal, list[Report]()
         before = self.only_look, self.done_before
@@ -147,11 +147,11 @@ class Job:
             raise Abandoned
 
     def require_may_start(self) -> None:
-        """Raise Abandoned unless the ledger has written that the server's VM may run from now on;
-        Lost, if it has lost the operation.
+        """Let a conductor write that the server's VM may run from now on.
 
-        A build whose agent was silent continues at another host, unless this is written. Where no
-        conductor answers it is asked again until the deadline.
+        Until that is written, a build whose agent falls silent continues at another host. If no
+        conductor answers, the job asks again until its deadline. Raises Abandoned if the VM may
+        not run; Lost if the ledger has lost the operation.
         """
         worker, working = self._command.worker, self.working()
         while (may := self._ledger.may_start(worker, working)) is None:

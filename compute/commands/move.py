@@ -60,7 +60,7 @@ def _there(moving: Moving, command: Move) -> tuple[Step, ...]:
 
 
 def _afterwards(moving: Moving, command: Move) -> tuple[Step, ...]:
-    """Return the steps once it is where it is to be; a failure undoes none of them."""
+    """Return the steps that follow once the VM is on the target; they are not undone."""
     into = _names(command)[3]
     return (
         Step("compute_find_vm_after_move", moving.find),
@@ -73,7 +73,7 @@ def _names(command: Move) -> tuple[str, str, str, str]:
 
 
 def _put_back(moving: Moving, command: Move) -> Removal:
-    # What was undone before has looked where the VM is: perhaps it has moved after all.
+    # The undo before this one has looked where the VM is: perhaps it has moved after all.
     return Removal(True, detail=moving.put_drive_in(_image(command)))
 
 
@@ -84,10 +84,10 @@ def _image(command: Move) -> Callable[[], bytes] | None:
 
 
 def _remove_copies(job: Job, moving: Moving) -> None:
-    """Remove what is left where the VM isn't; what can't be removed is reported, no failure.
+    """Remove the copies that the move left on nodes where the VM isn't.
 
-    It is tried again at once, as a single answer may get lost. The audit shows what is left, and
-    removes config drives.
+    It is tried again at once, as a single answer may get lost. A copy that can't be removed is
+    reported, and doesn't fail the move: the audit shows it, and removes config drives.
     """
     for _ in range(_TRIES):
         if remove(job, "compute_remove_copies", moving.clean_up).gone:

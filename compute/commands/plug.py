@@ -24,8 +24,8 @@ def plug(job: Job, machine: Machine, command: Plug) -> VmSeen:
         )
     else:
         step = Step("compute_detach_interface", lambda: _detach(machine, command))
-    # Nothing passes a filtered interface that is plugged before its rules are there; and that it
-    # is one the firewall must know before.
+    # The filter is written first: a filtered interface that has no rules yet passes nothing, and
+    # the firewall must know beforehand that the interface is filtered.
     before = filtered(machine, command.filter) if command.on else ()
     after = _after(machine, command)
     failure = carry_out(job, (find, *before, step, *after))
@@ -40,7 +40,7 @@ def _find(machine: Machine, command: Plug) -> Detail:
 
 
 def _after(machine: Machine, command: Plug) -> tuple[Step, ...]:
-    """Return the step that writes what is to pass afterwards."""
+    """Return the step that writes the filter once the interface is plugged, or unplugged."""
 
     def write(filter_: Filter) -> Detail:
         return {"absent": True} if machine.absent else machine.write_filter(filter_)

@@ -31,13 +31,13 @@ def power(job: Job, machine: Machine, command: Power, graceful_seconds: int) -> 
     failure = carry_out(job, (Step("compute_find_vm", lambda: find(machine)), Step(name, work)))
     now = seen(machine)
     if failure is None and now == PowerState.NOSTATE:
-        # It was just seen there.
+        # The action has just seen the VM in that state.
         now = _WANTED.get(command.action, now)
     return VmSeen(failure is None, failure, now)
 
 
 def _is_settled(machine: Machine, action: PowerAction) -> bool:
-    """Return whether one more look, after an error, finds it done: the error may be a look's."""
+    """Return whether the VM has the wanted state in spite of an error, which may be a look's."""
     if action not in _SETTLED_BY_A_LOOK:
         return False
     try:

@@ -53,9 +53,9 @@ def carry_out(
 ) -> Failure | None:
     """Run the steps; return None if all succeeded, else the failure and what was cleaned up.
 
-    The last argument, called after the failure, returns whether nothing may be undone.
-    ``Failure.clean`` is about the undos that ran; if none ran the flow decides. Raises Abandoned
-    without a further report.
+    After a failure ``is_kept`` is called: if it returns True, nothing is undone. ``Failure.clean``
+    is about the undos that ran; if none ran, the caller decides. Raises Abandoned, and reports
+    nothing further then.
     """
     for position, step in enumerate(steps):
         try:

@@ -11,7 +11,7 @@ from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
 
 
 def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:
-    """See it listed with its size. A failure leaves what there is for the next attempt."""
+    """Store the image, until its size is listed. The next attempt continues after a failure."""
     source = ImageSource(command, job.check_time, job.pause)
     step = Step("compute_store_image", lambda: hypervisor.store_image(job, command, source.pieces))
     failure = carry_out(job, (step,))
@@ -19,7 +19,7 @@ def store(job: Job, hypervisor: Hypervisor, command: StoreImage) -> Outcome:
 
 
 def remove(job: Job, hypervisor: Hypervisor, command: RemoveImage) -> Removed:
-    """See it gone. An absent one counts as removed."""
+    """Remove the image, until it is seen gone. An absent one counts as removed."""
 
     def have() -> Detail:
         removal = hypervisor.remove_image(job, command)

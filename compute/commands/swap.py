@@ -28,7 +28,7 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Bu
 
     def check() -> Detail:
         if job.only_look:
-            # What was needed for it may be gone since.
+            # What the check asks for may be gone since the swap.
             return {"skipped": "it only looks"}
         return machine.disks.check(command)
 
@@ -47,7 +47,7 @@ def swap(job: Job, machine: Machine, command: Swap, graceful_seconds: int) -> Bu
         Step("compute_find_vm", lambda: find(machine)),
         Step("compute_check_host", check),
         Step("compute_stop_vm", stop, start_again, "compute_start_vm_again"),
-        # Undone with the disk.
+        # Its undo is that of the new disk, too, whose step comes later.
         Step(
             "compute_upload_config_drive",
             lambda: _upload(machine, command),
@@ -77,7 +77,7 @@ def _grown(machine: Machine, command: Swap) -> tuple[Step, ...]:
 
 def end_swap(job: Job, machine: Machine, command: EndSwap) -> VmSeen:
     """Remove what the VM had before, or give it back and remove what is new."""
-    # Of an undo that may only look: which disk it has. The outcome says whether it runs.
+    # An undo that may only look checks which disk the VM has. The outcome says whether it runs.
     only_disk = job.only_look and not command.rescued
 
     def start() -> Detail:

@@ -10,7 +10,7 @@ from compute.hypervisor.port import Detail, Hypervisor, HypervisorError
 
 
 def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> VnetMade:
-    """See it applied. A failure leaves what there is for the next attempt."""
+    """Make the vnet, until it is seen applied. The next attempt continues after a failure."""
     mtu: list[int] = []
 
     def have() -> Detail:
@@ -23,7 +23,7 @@ def make(job: Job, hypervisor: Hypervisor, command: MakeVnet) -> VnetMade:
 
 
 def remove(job: Job, hypervisor: Hypervisor, command: RemoveVnet) -> Removed:
-    """See it gone. An absent one counts as removed."""
+    """Remove the vnet, until it is seen gone. An absent one counts as removed."""
 
     def have() -> Detail:
         removal = hypervisor.remove_vnet(job, command)

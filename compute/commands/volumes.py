@@ -30,7 +30,7 @@ _SNAPSHOT_STEPS: Mapping[SnapshotVerb, str] = {
 
 
 def make(job: Job, volume: Volume, command: MakeVolume) -> VolumeMade:
-    """See it made in its size. On failure nothing of it is left, or the outcome says what."""
+    """Make the volume, until it is seen in its size. A failure leaves nothing, or says what."""
     removed: list[Removal] = []
 
     def unmake() -> Removal:
@@ -51,7 +51,7 @@ def make(job: Job, volume: Volume, command: MakeVolume) -> VolumeMade:
 
 
 def remove(job: Job, volume: Volume, command: RemoveVolume) -> Removed:
-    """See it gone. An absent one counts as removed."""
+    """Remove the volume, until it is seen gone. An absent one counts as removed."""
 
     def have() -> Detail:
         removal = volume.remove(command)
@@ -69,7 +69,7 @@ def remove(job: Job, volume: Volume, command: RemoveVolume) -> Removed:
 
 
 def grow(job: Job, volume: Volume, command: GrowVolume) -> VolumeSeen:
-    """See it in its new size. It may run twice."""
+    """Grow the volume, until it is seen in its new size. It may run twice."""
     grown: list[MadeVolume] = []
     step = Step("compute_grow_volume", lambda: _note(grown, lambda: volume.grow(command)))
     failure = carry_out(job, (step,))
@@ -77,7 +77,7 @@ def grow(job: Job, volume: Volume, command: GrowVolume) -> VolumeSeen:
 
 
 def retype(job: Job, volume: Volume, command: RetypeVolume) -> VolumeSeen:
-    """See it on another storage; or, to settle, where it is. It may run twice."""
+    """Move the volume to another storage, or only see where it is, to settle. May run twice."""
     name = "compute_settle_volume" if command.settle else "compute_retype_volume"
     seen: list[MadeVolume] = []
     failure = carry_out(job, (Step(name, lambda: _note(seen, lambda: volume.retype(command))),))
@@ -85,7 +85,7 @@ def retype(job: Job, volume: Volume, command: RetypeVolume) -> VolumeSeen:
 
 
 def snap(job: Job, volume: Volume, command: SnapVolume) -> Removed:
-    """See a snapshot taken or gone, or the volume brought back. It may run twice."""
+    """Take or delete a snapshot, or bring the volume back to it. It may run twice."""
     step = Step(
         _SNAPSHOT_STEPS[command.verb],
         lambda: volume.snap(command),
@@ -98,7 +98,7 @@ def snap(job: Job, volume: Volume, command: SnapVolume) -> Removed:
 
 
 def back_up(job: Job, volume: Volume, command: BackUpVolume) -> VolumeMade:
-    """See the volume's archive there. On failure none is left, or the outcome says what."""
+    """Back the volume up, until its archive is seen. A failure leaves none, or says what."""
     removed: list[Removal] = []
 
     def undo() -> Removal:
@@ -119,7 +119,7 @@ def back_up(job: Job, volume: Volume, command: BackUpVolume) -> VolumeMade:
 
 
 def remove_backup(job: Job, volume: Volume, command: RemoveBackup) -> Removed:
-    """See the archive gone. An absent one counts as removed."""
+    """Remove the archive, until it is seen gone. An absent one counts as removed."""
 
     def have() -> Detail:
         return {"cleaned": list(volume.remove_backup(command).cleaned)}

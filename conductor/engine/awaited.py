@@ -33,7 +33,7 @@ def end_of(store: Store, operation_id: int, seconds: float) -> Ended | None:
 
 
 def polls() -> Iterator[None]:
-    """Yield at each time at which to look at what another process may change; without an end."""
+    """Yield whenever it is time to look at what another process may change; never ends."""
     pause, never = FIRST_SECONDS, threading.Event()
     while True:
         yield
@@ -48,5 +48,5 @@ _OF_THE_REQUEST = frozenset(
 
 
 def is_refusal(ended: Ended) -> bool:
-    """Return whether it failed for what was asked; else for its host."""
+    """Return whether the request is the cause of a failure; if not, the host is."""
     return ended.category in _OF_THE_REQUEST

@@ -1,7 +1,7 @@
-"""Ends of operations after an agent's success, with all of it in one transaction.
+"""Closes operations that agents have carried out, many of them in one transaction.
 
 Operations that end at the same time share the transaction, which also stores the agents' reports.
-One whose record has changed since ends by itself.
+An operation whose record has changed since it was read is closed in a transaction of its own.
 """
 
 from __future__ import annotations

@@ -13,8 +13,11 @@ from conductor.store.transactions import Transaction
 
 @dataclass(frozen=True)
 class Cases(Generic[W]):
-    """The tables of one action. They begin alike, so that a stage of all of them decides the case,
-    and commits it with the plan and the stage that follows in its table."""
+    """The tables of one action, which begin with the same stages.
+
+    One of these decides the case. It commits the plan, which says the case, and the stage that
+    follows in the table of that case.
+    """
 
     choose: Callable[[W], str]
     """Returns the case of a task by its operation's plan. Pure."""

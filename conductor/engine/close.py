@@ -20,7 +20,7 @@ LOG = logger(__name__)
 
 
 def overtaken(cloud: Cloud, task: Task) -> None:
-    """End an operation whose server has another one: the result of that one counts."""
+    """End an operation whose server another operation has taken: only that one's result counts."""
     number = task.operation.id
     cloud.store.run(lambda c: ledger.close(c, number, OperationState.FAILED, "Overtaken."))
 
@@ -72,7 +72,10 @@ def again(
     also: Callable[[Transaction], None] = lambda _: None,
     seconds: float | None = None,
 ) -> None:
-    """Begin a new attempt after these seconds or the back-off; ``also`` are further columns."""
+    """Begin a new attempt after these seconds or the back-off.
+
+    ``also`` writes more in the same transaction.
+    """
     pause = backoff(operation.attempt) if seconds is None else seconds
 
     def work(connection: Transaction) -> None:
@@ -94,14 +97,14 @@ def waits(cloud: Cloud, operation: Operation, failure: Failure) -> bool:
 
 
 def again_unless_ok(cloud: Cloud, task: Task, outcome: Outcome) -> bool:
-    """Take the agent's word on an undo: return whether it is done; else it is tried again."""
+    """Return whether an undo is done, as its agent's outcome says; if not, try it again later."""
     if not outcome.ok:
         again(cloud, task.operation, outcome.failure)
     return outcome.ok
 
 
 def later_unless(cloud: Cloud, task: Work, sent: bool) -> bool:
-    """Return that an undo isn't done yet; without an agent to send it, it is tried again later."""
+    """Return False: an undo is not done yet. If its command was not ``sent``, try again later."""
     if not sent:
         cloud.wait(task.operation, backoff(task.operation.attempt))
     return False
@@ -110,7 +113,7 @@ def later_unless(cloud: Cloud, task: Work, sent: bool) -> bool:
 def as_before(
     connection: Transaction, task: Task, vm_state: str | None = None, **values: Any
 ) -> None:
-    """End a failed operation with the server as it was, by default in the state that it has."""
+    """End a failed operation that left the server as it was; ``vm_state`` defaults to its own."""
     settle(connection, task, VmState(vm_state or task.server.vm_state), **values)
     operation = task.operation
     ledger.close(connection, operation.id, OperationState.FAILED, operation.message)

@@ -1,4 +1,4 @@
-"""How a flow of one command ends: what is written about, in the transaction that closes it."""
+"""What ``write_done`` and ``write_failed`` of a flow of one command are given."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conductor.store.records import Operation
 
 @dataclass(frozen=True)
 class End(Generic[W, Out]):
-    """What is written about: an operation that is closed in this transaction."""
+    """The end of an operation, for the code that writes its result as the operation is closed."""
 
     task: W
     row: Any

@@ -1,4 +1,4 @@
-"""What is asked of a server's VM, and answered at once."""
+"""Questions about a server's VM, which its agent answers at once."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def console_log(cloud: Cloud, ctxt: RequestContext, server_uuid: str) -> str:
 def target(cloud: Cloud, connection: Transaction, server: Server) -> GuestTarget:
     """Return where the server's VM is.
 
-    Raises Conflict, in Nova's words, for a server without a host, Unavailable while no agent
-    carries that.
+    Raises Conflict, in Nova's words, for a server without a host, and Unavailable while no agent
+    serves the host.
     """
     placed = (server.host, server.cluster, server.node, server.vmid)
     if server.host is None or None in placed:

@@ -1,8 +1,8 @@
 """The form of a flow that is one command to an agent, about any resource.
 
-A subclass says whose agent acts, what it is sent, and what is written once it is done or has
-failed. The form has the rest: an agent that is down, repetition, the deadline, an outcome that
-comes twice, waking, and the log.
+A subclass says which host's agent acts, which command it gets, and what is written once the
+command has succeeded or failed. ``OneCommand`` does the rest: it waits for an agent that is down,
+repeats the command, ends it at its deadline, ignores a second outcome, wakes others and logs.
 
     do ── unwanted? ───────────────────────────────────────────────► fail
      └─── send ── no agent? ── on_no_agent ── on_failure ── retry? ─► fail
@@ -187,11 +187,11 @@ class OneCommand(abc.ABC, Generic[W, Out]):
         self._cloud.wait(task.operation, backoff(task.operation.attempt))
 
     def wake_after(self, connection: Transaction) -> None:
-        """Have operations looked for, once this transaction is committed, that are due by it."""
+        """After the commit of this transaction, look for operations that it made due."""
         after_commit(connection, self._cloud.wake)
 
     def silent(self, task: W) -> Failure:
-        """Return the failure of one whose agent does not answer."""
+        """Return the failure of an operation whose agent does not answer."""
         host = self.host(task)
         text = f"The agent of host {host} does not answer."
         return Failure(Category.NODE_UNHEALTHY, text, host=host)

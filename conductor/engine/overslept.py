@@ -1,4 +1,4 @@
-"""Operations whose deadline passed unseen: ending them changes no VM or disk.
+"""Operations whose deadline passed while no conductor ran: ending them changes no VM or disk.
 
 See ``store.ledger.pulse``. Their commands only look. If the change is seen done the operation
 succeeds; else it fails like any operation past its deadline, except that its undos only look, too.
@@ -41,9 +41,9 @@ def unseen(task: Work) -> Failure:
 
 
 def woke(connection: Transaction, conductor: str, operation: Operation) -> bool:
-    """Return whether the operation has overslept; it is due at once then.
+    """Return whether an operation has overslept; if so, make it due at once.
 
-    For what finds it late: it may have been frozen since it read the operation.
+    For a caller that finds it past its deadline, and may itself have been frozen since it read it.
     """
     pulse.sign(connection, conductor)
     pulse.mark_held(connection, operation.id)
@@ -55,7 +55,7 @@ def woke(connection: Transaction, conductor: str, operation: Operation) -> bool:
 
 
 def again(store: Store, operation: Operation, failure: Failure) -> None:
-    """Look again later, as the look failed."""
+    """Plan another look, as this one failed."""
 
     def work(connection: Transaction) -> None:
         ledger.record_failure(connection, operation, failure)
@@ -72,10 +72,10 @@ def leave(
     failure: Failure,
     seen: int = PowerState.NOSTATE,
 ) -> None:
-    """End it as failed. What it reserved is kept until its resource is deleted.
+    """End an operation as failed. What it reserved is kept until its resource is deleted.
 
-    ``seen``: the power state of the server's VM, if that was proven its own and unlocked: then it
-    can be used.
+    ``seen``: the power state of the server's VM, if a look found it unlocked and proved that it is
+    the server's: then the server can be used.
     """
     operation = task.operation
 

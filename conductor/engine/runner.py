@@ -117,9 +117,9 @@ class Runner:
             pool.close()
 
     def wake(self) -> None:
-        """Look for due operations now, or right after the work that this thread is doing.
+        """Look for due operations now; in a thread that works on one, look right after its work.
 
-        What it has just made due may be its own operation, which no look takes from it.
+        The operation that was made due may be the thread's own, which no look takes from it.
         """
         if not any(pool.defer() for pool in (self._builds, self._others)):
             self.periodic.wake(SCAN)
@@ -155,7 +155,7 @@ class Runner:
                 if fresh:
                     self.submit(operation)
                 else:
-                    # More may be committed than its beginner knows: it is read again.
+                    # More may be committed than ``begin`` knows, so its record is read again.
                     self._pause(operation, seconds=0)
             self.wake()
 
@@ -164,8 +164,8 @@ class Runner:
     def finished(self, operation: Operation, outcome: Outcome) -> None:
         """Pass the agent's outcome of an operation to its flow.
 
-        A newer conductor's, of an action that is unknown here, sends its command again once the
-        lease has run out, and gets the outcome then.
+        An operation whose action is unknown here is a newer conductor's. That one sends the
+        command again once the lease has run out, and gets the outcome then.
         """
         flow = self._flows.get(operation.action)
         if flow is None:
@@ -174,10 +174,10 @@ class Runner:
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 
     def may_undo(self, operation_id: int, attempt: int, owner: str) -> bool:
-        """Return whether the owner still has this attempt, for its undoing; renew its lease.
+        """Return whether the owner may undo what this attempt made; if so, renew its lease.
 
-        If not, another process has taken the operation over, or it has ended; or its deadline
-        passed while all was frozen, and what the attempt has made is looked at instead.
+        It may not once another process has taken the operation over, or the operation has ended.
+        Neither if its deadline passed while no conductor ran: then agents look before they undo.
         """
         seconds = self._options.lease_seconds
 
@@ -194,7 +194,7 @@ class Runner:
         return flow is not None and operation is not None and flow.may_undo(operation)
 
     def end(self, operation: Operation, work: Callable[[], None]) -> None:
-        """Have ends of operations worked on, this one's among them."""
+        """Run work that closes operations, this one among them."""
         self._run(self._others, operation, work)
 
     def _run(self, pool: ThreadPool, operation: Operation, work: Callable[[], None]) -> None:
@@ -289,7 +289,7 @@ class Runner:
 
     def _write_sign(self, connection: Transaction) -> None:
         if pulse.sign(connection, self._name) and self._signed_at is not None:
-            # Since the start: a copy of the database may have taken its place.
+            # A gap while this conductor ran: an older copy may have replaced the database.
             restored.begin_to_compare(connection, self._name)
             if self._on_gap is not None:
                 after_commit(connection, self._on_gap)

@@ -1,7 +1,8 @@
-"""Gives addresses once the VMs of clusters were compared with the record.
+"""Gives out addresses only after the VMs of each cluster were compared with the record.
 
-A record that was restored doesn't know servers that were made since, and what their VMs have must
-go to nobody else. That takes the first moments after a conductor's start, for which requests wait.
+A database that was restored from a backup lacks servers that were made since. Their VMs still have
+addresses, which no other server may get. The comparison takes the first moments after the start of
+a conductor; requests wait for it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from conductor.store.transactions import Transaction
 
 T = TypeVar("T")
 
-#: leaves an attachment, which waits for its end too, within the time that an API waits
+#: so few that an attachment, which then waits for its own end, is answered while the API waits
 WAIT_SECONDS = 8.0
 
 
@@ -31,9 +32,10 @@ class Settling:
         self._cloud, self._wait_seconds = cloud, wait_seconds
 
     def run(self, work: Callable[[Transaction, Within], T]) -> T:
-        """Return what the transaction returns; ``Within``: what it is to give to ``Pools``.
+        """Run a transaction, which passes ``Within`` on to ``Pools``, and return its result.
 
-        A cluster without a live agent isn't waited for: it might never answer. Raises Unsettled.
+        A cluster without a live agent is not waited for, as it might never answer. Raises
+        Unsettled if a cluster with one was not compared in time.
         """
         within = Within(EVERY, self._cloud.since)
         until = time.monotonic() + self._wait_seconds

@@ -28,10 +28,10 @@ JUST_BEGUN = datetime.timedelta(seconds=2)
 
 
 class StageRunner:
-    """The runner of all operations, after whatever crash.
+    """Runs operations of one action from the stage that is committed, after any crash.
 
-    With cases, the table is that of the operation's plan as committed; it is chosen again after
-    each stage, which may have decided the case.
+    An action may have several tables, its cases. The committed plan says which one applies; as a
+    stage may decide that, the table is chosen again after each stage.
     """
 
     def __init__(
@@ -111,14 +111,14 @@ class StageRunner:
     def _ended_late(self, table: Table[Any], task: Work, stage: Stage[Any]) -> bool:
         """End the task if its deadline has passed; return whether.
 
-        If it passed while no conductor ran, an agent looks first: what its stage was to make may
-        be there, and be in use.
+        If the deadline passed while no conductor ran, an agent looks first: what its stage makes
+        may exist by now, and be in use.
         """
         if not task.overslept:
             if not task.late:
                 return False
             if self._store.run(lambda c: overslept.woke(c, self._name, task.operation)):
-                # Its thread was frozen. The next look takes it up as what it is now.
+                # This thread was frozen. The next look takes the operation up as overslept.
                 return True
         elif stage.on_outcome is not None and not task.late:
             return False
@@ -126,9 +126,9 @@ class StageRunner:
         return True
 
     def _not_seen(self, table: Table[Any], task: Work, outcome: Outcome) -> None:
-        """Take an outcome that says that a task which overslept isn't done: nothing was changed.
+        """Take the outcome of a look, which changed nothing and did not see the task done.
 
-        It is looked at again where the look failed.
+        If the look itself failed another one follows.
         """
         failure = outcome.failure or overslept.unseen(task)
         if passes(failure) and not task.late:
@@ -146,10 +146,10 @@ class StageRunner:
             table.on_deadline(task)
 
     def overtaken(self, operation: Operation) -> None:
-        """Unwind, if another operation has the server now.
+        """Unwind if another operation has taken the server.
 
-        Otherwise another conductor continues this very one: our lease had run out. What is
-        recorded counts: a stage may have been committed since the operation was read.
+        If none has, our lease had run out and another conductor continues this operation. Its
+        record is read again first, as a stage may have been committed since it was read.
         """
         with self._store.read() as connection:
             recorded = ledger.get(connection, operation.id)

@@ -110,7 +110,7 @@ def answer(
 def only(kind: type[Out], take: Callable[[W, Out], R]) -> Callable[[W, Outcome], R | None]:
     """Return what takes outcomes of this class alone.
 
-    An outcome of another class is of the command of the stage before, which came twice.
+    An outcome of another class answers the command of the stage before, for a second time.
     """
 
     def take_it(task: W, outcome: Outcome) -> R | None:
@@ -125,10 +125,10 @@ class Undo(Generic[W]):
 
     name: str
     do: Callable[[W], bool] | None = None
-    """Returns whether everything outside the database is gone; if not, an agent has the
-    command, or it waits. None: nothing of it is outside."""
+    """Returns whether all that the stage made outside the database is gone; if not, an agent
+    removes it, or the operation waits. None: the stage makes nothing outside."""
     on_outcome: Callable[[W, Outcome], bool | None] | None = None
-    """For an agent's undo: takes the outcome, and returns whether it is gone."""
+    """For an agent's undo: takes the outcome; returns whether what the stage made is gone."""
     write: Callable[[Transaction, W, Failure | None], W] | None = None
     """Removes what is in the database, in the transaction that commits the next undo; gets the
     agent's failure, if any."""
@@ -138,9 +138,9 @@ class Undo(Generic[W]):
 class Stage(Generic[W]):
     """One part of a flow, committed as a whole. ``do`` may run twice, so it looks first.
 
-    Its commit stores the name of the stage that follows. If the resource shows another task_state
-    than that stage's, as after the previous release, or if nothing had to be stored, the first
-    stage that shows the task_state is reached.
+    Its commit stores the name of the stage that follows, from which the operation continues. It
+    continues from the first stage with the task_state that the resource shows if no stage was
+    stored, or if the stored one shows another task_state, as after the previous release.
     """
 
     name: str

@@ -33,9 +33,9 @@ def require_building(operation: Operation, server: Server) -> None:
 
 
 class TransitionDraft:
-    """The stages of a build that one transaction commits; ``write_all`` is the last part of that.
+    """Collects stages of a build for one transaction, at whose end ``write_all`` writes them.
 
-    ``operation`` and ``server`` are as they will be then.
+    ``operation`` and ``server`` are as they will be after the commit.
     """
 
     def __init__(self, owner: str, operation: Operation, server: Server) -> None:

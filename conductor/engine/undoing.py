@@ -33,10 +33,10 @@ class Undoing(Generic[W]):
             task, undos = self._commit(task, undos, None)
 
     def on_outcome(self, task: W, undos: Sequence[Undo[W]], outcome: Outcome) -> None:
-        """Take the agent's outcome of the first undo; continue if it is gone.
+        """Take the agent's outcome of the first undo; continue once that undo is done.
 
-        So is one of a VM that was seen to be nowhere: nothing can be put back. What follows VMs
-        says what became of it.
+        It counts as done if the VM was seen nowhere, as nothing can be put back then. The record
+        of where VMs are shows what became of it.
         """
         take = undos[0].on_outcome
         if take is not None and (_is_vanished(outcome) or take(task, outcome)):
@@ -47,7 +47,7 @@ class Undoing(Generic[W]):
     ) -> tuple[W, Sequence[Undo[W]]]:
         """Commit the first undo and those after it that change only the database; return the rest.
 
-        Raises StaleTransition if another one has gone on already.
+        Raises StaleTransition if another process has continued the operation.
         """
         outside = (n for n, undo in enumerate(undos) if n and undo.do is not None)
         count = next(outside, len(undos))
@@ -62,7 +62,7 @@ class Undoing(Generic[W]):
             if left:
                 leases.reach(connection, operation, plan, left[0].name)
                 return now.at(left[0].name)
-            # Another word of an agent may have ended it since it was read.
+            # Another outcome may have ended it since it was read.
             leases.reach(connection, operation, plan, str(operation.stage))
             self._undone(connection, now)
             return now

@@ -55,17 +55,17 @@ def write(
     after: Undo[W] | None = None,
     **values: Any,
 ) -> W:
-    """Store that the operation unwinds, and with which undo it begins; return it as it is then.
+    """Store that the operation unwinds, and its first undo; return the task as stored.
 
-    That is the undo of the stage reached, as a part of it may have been made, or the next one. A
-    table without undos continues forward from its stage: it is past the point of no return. The
-    operation has no lease and is due after ``seconds``. ``values`` are further columns.
+    The first undo is that of the stage reached, as the stage may have been made in part; if the
+    stage has no undo, that of the nearest stage before it with an undo. If this transaction has
+    carried out the undo ``after``, the first undo is the next in order. A table without undos
+    continues forward from its stage, past the point of no return. The operation has no lease, and
+    is due after ``seconds``. ``values`` are further columns.
 
-    ``after``: the undo that this transaction has carried out itself; it begins with the next one.
-
-    An agent's stage ends with its attempt, so that what the agent still reports doesn't count; a
-    stage of the conductor is left only by ``owner``, which must have the lease. Raises
-    StaleTransition if the operation is in other hands, or further, or has ended.
+    If the stage is an agent's, a new attempt begins, so that late reports of the agent don't
+    count. If it is a conductor's, ``owner`` must be that conductor, with the lease. Raises
+    StaleTransition if another process works on the operation, or it is further, or has ended.
     """
     operation = task.operation
     undos, position = table.undos_from(task, after), table.reached(task)

@@ -97,12 +97,12 @@ def create(
 
 
 def context_of(ctxt: RequestContext) -> dict[str, Any]:
-    """Return the part of a request's context that what is done later for its user has."""
+    """Return the part of a request's context that later work for the group's user runs with."""
     kept = ctxt.to_message()
     of_request = ("request_id", "global_request_id", "asked", "traceparent", "remote_address")
     never = (*of_request, "only_look", "if_revision")
     return {name: value for name, value in kept.items() if name not in never} | {
-        # An administrator's rights are those of a request, not of what follows for years.
+        # An administrator's rights end with the request; the group may be worked on for years.
         "is_admin": False
     }
 
@@ -160,7 +160,7 @@ def _begin(
     action: GroupAction,
     marks: Mapping[str, str] | None = None,
 ) -> Operation:
-    """Write an operation that looks at the group now, and what the group shows until then."""
+    """Write an operation that looks at the group at once, and the status it shows until then."""
     which = (ResourceType.GROUP, group.id)
     item = start.new(cloud, action, which, group.project_id, marks=marks)
     status = WHILE.get(action, Status.RESIZING)
@@ -193,7 +193,7 @@ def locked(connection: Transaction, ctxt: RequestContext, group_id: str) -> Grou
     return group
 
 
-#: what has creations go on that failures had stopped
+#: columns that let creations continue which failures had stopped
 _AFRESH = {"failures": 0, "refusals": 0, "not_before": None, "halted": None}
 
 
@@ -245,7 +245,7 @@ def resize(
 
 
 def sized(desired: int, asked: Resize) -> int:
-    """Return the size that is asked for, regardless of limits. Pure."""
+    """Return the size that the request asks for; limits are not applied. Pure."""
     if asked.kind is None:
         return desired
     if asked.kind == EXACT:
@@ -265,7 +265,7 @@ def tend(
     action: GroupAction,
     repair: Repair | None = None,
 ) -> Operation:
-    """Have members looked at, or repaired: in this way, or as the health policy says."""
+    """Check members, or repair them: by the named action, or by that of the health policy."""
     marks = {} if repair is None else {REPAIR: repair.value}
     _, operation = begin(cloud, connection, ctxt, group_id, action, marks)
     if action == GroupAction.RECOVER:
@@ -346,7 +346,7 @@ def add_members(
     group_id: str,
     wanted: Sequence[str],
 ) -> Operation:
-    """Have a group take members that are in none; it is larger then."""
+    """Put members that are in no group into this one, which becomes larger by them."""
     group, operation = begin(cloud, connection, ctxt, group_id, GroupAction.ADD_MEMBERS)
     new = members_of(connection, ctxt, wanted, None)
     desired = group.desired + len(new)
@@ -375,7 +375,7 @@ def take_out(
     *,
     destroy: bool,
 ) -> Operation:
-    """Have members leave a group, which is smaller then."""
+    """Take members out of a group, which becomes smaller by them."""
     group, operation = begin(cloud, connection, ctxt, group_id, GroupAction.TAKE_OUT)
     gone = members_of(connection, ctxt, wanted, group_id)
     staying = [one for one in gone if one.state != MemberState.LEAVING]
@@ -397,7 +397,7 @@ def replace(
     group_id: str,
     pairs: Mapping[str, str],
 ) -> Operation:
-    """Have members that are in no group take the places of others, which leave."""
+    """Exchange members of a group for members that are in no group."""
     group, operation = begin(cloud, connection, ctxt, group_id, GroupAction.REPLACE_MEMBERS)
     gone = members_of(connection, ctxt, list(pairs), group_id)
     new = members_of(connection, ctxt, list(pairs.values()), None)

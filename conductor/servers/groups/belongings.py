@@ -1,6 +1,6 @@
-"""What of one kind belongs to a place of a group: each server in it gets it after the former one.
+"""Volumes or ports that belong to a place of a group: its next server gets those of the last one.
 
-What is missing is made with the place's server, and recorded with it in one transaction.
+A place that lacks some gets new ones with its next server, recorded in the same transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conductor.store.transactions import Transaction
 
 
 class Belongings(abc.ABC):
-    """Those of one kind of one place, locked, in one transaction."""
+    """The volumes, or the ports, of one place: their rows are locked, in one transaction."""
 
     keep: ClassVar[Keep]
 
@@ -35,19 +35,19 @@ class Belongings(abc.ABC):
         self.member, self.within = member, within
         self.had: Sequence[str] = member.kept.get(self.keep, ())
         self.there: dict[str, Any] = {str(row.id): row for row in self._locked()}
-        """Those that its user has neither deleted nor given to another project."""
+        """ID → row, of those of ``had`` that still exist and are still the project's."""
 
     @abc.abstractmethod
     def request(self, asked: CreateServers) -> CreateServers:
-        """Return the create of the place's next server: with what the place has, and with what it
-        still lacks."""
+        """Return the request for the place's next server: it names what the place has, and asks
+        for new ones in place of what is missing."""
 
     def recorded(self, server_uuid: str) -> list[str]:
-        """Return what the place has once its new server is written."""
+        """Return the IDs that belong to the place, once its new server is written."""
         return retained(self._of(server_uuid), self.had, self.there)
 
     def delete(self) -> None:
-        """Begin to delete them, as the place is given up; others' use is left to the user."""
+        """Begin to delete them, as the place is given up; what a server still uses is left."""
         for row in self.there.values():
             self._delete(row)
 
@@ -70,10 +70,10 @@ class Belongings(abc.ABC):
 def paired(
     count: int, had: Sequence[str], fits: Callable[[int, int], bool]
 ) -> Sequence[str | None]:
-    """Return what each of so many that are asked for gets of what a place had; None: a new one.
+    """Return for each of ``count`` requested ones which of ``had`` it gets; None: a new one.
 
-    ``fits``: whether one in this position of the request may be one in that position of the
-    place. The same position is preferred. Pure.
+    ``fits(i, j)``: whether number i of the request may be number j of ``had``. The same number
+    is preferred. Pure.
     """
     found: dict[int, int] = {}
     for same in (True, False):
@@ -87,8 +87,11 @@ def paired(
 
 
 def retained(mine: Sequence[str], had: Sequence[str], there: Collection[str]) -> list[str]:
-    """Return what a place has with a new server: its server's, and what another profile had and
-    this one has not. Pure."""
+    """Return what belongs to a place with its new server. Pure.
+
+    That is what the server has (``mine``), and what a server of a former profile had for which
+    the present profile has no use.
+    """
     rest = [
         one
         for position, one in enumerate(had)

@@ -1,7 +1,7 @@
-"""What follows for a group from what is seen of its members. Pure.
+"""Decides what a group needs, from the state of its members. Pure.
 
-A round changes members only in their rows (``state``, ``profile_id``); what it begins on servers
-is named, and begun after it.
+The result is a ``Round``: new values for rows of the group and its members, and the creations,
+deletions and repairs of servers that begin after those rows are written.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Deciding(Draft):
     # --- what has happened
 
     def _forget_gone(self) -> None:
-        """Remove members that left and are gone; have those that lost their servers replaced."""
+        """Remove leaving members whose servers are gone; let others without a server get one."""
         for one in list(self.members.values()):
             if self.seen[one.id] != Condition.NONE:
                 continue
@@ -73,7 +73,7 @@ class _Deciding(Draft):
                 self._change(one, state=MemberState.KEPT, **values)
 
     def _shrink(self, member: Member) -> None:
-        """Take a member that its user deleted for one less that is desired."""
+        """Lower the desired size by one, as the user deleted a member's server."""
         self._set(desired=max(self.group.desired - 1, self.group.min_size))
         self._drop(member)
 
@@ -102,7 +102,10 @@ class _Deciding(Draft):
                 self._change(one, recoveries=0)
 
     def _unsteady(self) -> list[Member]:
-        """Return members that were well for less time than they have to be, where others are."""
+        """Return members that became sick before they had been well for long enough.
+
+        None if all members are unwell: then the cause is not their creation.
+        """
         if self._all_unwell():
             return []
         return [
@@ -112,7 +115,10 @@ class _Deciding(Draft):
         ]
 
     def _never_well(self) -> list[Member]:
-        """Return new members that their checks say are not well, where others are."""
+        """Return new members that their checks have never found well.
+
+        None if all members are unwell: then the cause is not their creation.
+        """
         if self._all_unwell():
             return []
         return [
@@ -126,14 +132,15 @@ class _Deciding(Draft):
         ]
 
     def _is_settled(self, member: Member) -> bool:
-        """Return whether a member that is sick may be repaired; else it is looked at again."""
+        """Return whether a sick member may be repaired now; if not, plan a look for that time."""
         wait = self.facts.settles_in(member)
         if wait > 0:
             self.round.seconds = min(self.round.seconds, wait)
         return wait <= 0
 
     def _all_unwell(self) -> list[Member]:
-        """Return all members if none is well, and it is not asked that they be repaired."""
+        """Return all members if all of them are unwell; none if there is only one, or if the
+        user asked for a repair."""
         unwell = [one for one in self._is(*_UNWELL) if one.state == MemberState.KEPT]
         launched = self._is(*_UNWELL, Condition.WELL, Condition.BUSY)
         alone = len(unwell) < 2 or len(unwell) < len(launched)
@@ -175,8 +182,8 @@ class _Deciding(Draft):
     # --- its zones, or clusters
 
     def _is_uneven(self, members: Iterable[Member]) -> bool:
-        """Return whether the zones that work, or the clusters if the group names no zones, differ
-        too much by these members."""
+        """Return whether these members are spread unevenly over the zones that work, or over the
+        clusters if the group names no zones."""
         if self.options.zones:
             zones = [one for one in self.options.zones if one in self.facts.usable]
             return spread.is_uneven(zones, members, spread.by_zone)
@@ -188,7 +195,7 @@ class _Deciding(Draft):
     def _spread_surge(self) -> int:
         """Return 1 while a member is created for a zone or cluster that has too few; else 0.
 
-        A creation that failed, or was refused, ends that until another one succeeds.
+        After a creation that failed or was refused it is 0 until another creation succeeds.
         """
         group = self.group
         stopped = group.failures or group.refusals or group.rolling or group.halted is not None
@@ -197,7 +204,7 @@ class _Deciding(Draft):
         kept = self._kept()
         ready = [one for one in kept if self._is_ready(one)]
         new = len(kept) - len(ready)
-        # The one more, if it has been added, is not ready yet.
+        # True if only the member that was added for this is not ready yet.
         is_one = new == max(0, len(kept) - group.desired) and len(kept) <= group.desired + 1
         return int(is_one and self._is_uneven(ready))
 
@@ -241,7 +248,7 @@ class _Deciding(Draft):
                 self._mark([one], MemberState.REPLACED, _why(one))
 
     def _explain_away(self) -> None:
-        """Write what is waited for of members that can't be reached, and might still run."""
+        """Write for each member that can't be reached, and might still run, what it waits for."""
         texts = []
         leaving = [one for one in self.members.values() if waits_for_node(self.facts, one)]
         for one in (*self._is(Condition.AWAY), *leaving):
@@ -253,7 +260,10 @@ class _Deciding(Draft):
         self.round.waits_for = " ".join(texts[:_TEXTS_MOST])
 
     def _is_contradicted(self) -> bool:
-        """Return whether a node that is marked as down answers, which may end without news."""
+        """Return whether a node that is marked as down still answers.
+
+        Nothing reports when it ceases to, so the group is looked at again.
+        """
         away = [self.facts.away[str(one.host)] for one in self._is(Condition.AWAY)]
         return any(one.forced_down and one.answers for one in away)
 
@@ -277,7 +287,7 @@ class _Deciding(Draft):
             return
         if self.group.paused or self.group.halted is not None:
             return
-        # Those that don't work are missed by nobody, unless that is so of all at once.
+        # Members that do not work may be replaced at once, unless all of them do not work.
         idle = [one for one in outdated if self.seen[one.id] in _MISSED_BY_NOBODY]
         all_of_them = self._all_unwell()
         self._retire(one for one in idle if one not in all_of_them and self._is_settled(one))
@@ -294,7 +304,7 @@ class _Deciding(Draft):
         return self.group.rolling and all(map(self._is_ready, self._kept()))
 
     def _retire(self, members: Iterable[Member]) -> None:
-        """Have outdated members replaced: in their places if the group may not grow."""
+        """Mark outdated members for replacement: in their places if the group may not grow."""
         for one in list(members):
             if self.options.max_surge:
                 self._mark([one], MemberState.LEAVING, "Another profile.")

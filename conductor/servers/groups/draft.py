@@ -1,4 +1,4 @@
-"""A group and its members as a look finds them, and as they become by it. Pure."""
+"""A group and its members as one look finds and changes them. Pure."""
 
 from __future__ import annotations
 

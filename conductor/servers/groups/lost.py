@@ -1,7 +1,7 @@
 """Members on hosts that are lost for good: the HA manager recovers their VMs, or nothing does.
 
-An administrator has said that nothing runs there any more, and nothing that is seen contradicts
-it. What Proxmox VE's high availability recovers is waited for, as an evacuation does: a second
+An administrator has marked these hosts as down for good, and no report contradicts that. A VM that
+Proxmox VE's high availability recovers is not replaced: an evacuation waits for it, as another
 server in the member's place would be one too many.
 """
 
@@ -28,8 +28,10 @@ class LostMembers:
         self._cloud = cloud
 
     def recover(self, ctxt: RequestContext, member: Member) -> bool:
-        """Return whether its server is recovered elsewhere, or might be; that is waited for by an
-        evacuation, which begins here."""
+        """Begin an evacuation if high availability recovers the member's server on another node.
+
+        Return whether it does, or might: then the member is not replaced.
+        """
         uuid = str(member.server_uuid)
         with self._cloud.store.read() as connection:
             server = servers.get(connection, uuid)
@@ -53,8 +55,8 @@ class LostMembers:
         return True
 
     def _is_lost(self, cluster: str) -> bool:
-        """Return whether all hosts of a cluster are lost: no node is left to recover VMs on, nor
-        to be asked about it."""
+        """Return whether all hosts of a cluster are lost: then no node can recover VMs, and none
+        can answer for them."""
         with self._cloud.store.read() as connection:
             names = registry.hosts_in(connection, cluster)
             return store.are_lost(connection, names, self._cloud.patience())

@@ -48,5 +48,5 @@ def first(
 
 
 def _cluster(group: Group, member: Member) -> str:
-    """Return the cluster of a member, in a group that is spread over them."""
+    """Return a member's cluster, if its group is spread over clusters; else an empty string."""
     return str(member.cluster) if group.config.get(CLUSTERS) else ""

@@ -1,7 +1,7 @@
 """Ports that belong to a place of a group: with their addresses and security groups.
 
-They are made in the transaction that writes the place's first server, as ports of users are: one
-outlives each of its servers.
+They are made in the transaction that writes the place's first server. Like ports that a user
+makes, they are not deleted with a server.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PlacePorts(Belongings):
 
         ports = dict(zip(mine, paired(len(mine), self.had, fits), strict=True))
         asked = _with_ports(asked, {index: one for index, one in ports.items() if one})
-        # What the others are made by is checked as an interface of any server is.
+        # Interfaces without a port yet are checked like those of any server; ports follow.
         checked = requested_networks(self.connection, self.ctxt, asked, auto)
         lacking = [index for index in mine if ports[index] is None]
         numbers = [mine.index(index) + 1 for index in lacking]
@@ -57,7 +57,7 @@ class PlacePorts(Belongings):
         return _with_ports(asked, new)
 
     def _named(self, asked: CreateServers, auto: AutoNetwork) -> CreateServers:
-        """Return a request that names the network of those who name none."""
+        """Return the request with the project's automatic network, if it asks for that one."""
         if not asked.auto_network:
             return asked
         network = auto.of_server(self.connection, self.ctxt, needed=asked.needs_network, make=True)

@@ -1,4 +1,4 @@
-"""What belongs to places of a group, of every kind: see ``Belongings``."""
+"""All volumes and ports that belong to places of a group: see ``Belongings`` for one kind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NextServer:
         self._kinds = [kind(*which) for name, kind in _KINDS.items() if name in keep]
 
     def request(self, asked: CreateServers) -> CreateServers:
-        """Return what is asked for in place of this."""
+        """Return the request with the place's volumes and ports in it."""
         for kind in self._kinds:
             asked = kind.request(asked)
         return asked

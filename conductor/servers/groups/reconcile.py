@@ -83,7 +83,7 @@ class GroupFlow:
         self._settling = Settling(cloud)
 
     def table(self) -> Table[Work]:
-        """Return the one stage: it looks, begins what may begin, and looks again later."""
+        """Return the flow's only stage: it looks, begins what it may, and looks again later."""
         stage = Stage("keep_count", self._go, final=True)
         return Table((stage,), on_superseded=None, owns=False, load=load)
 
@@ -340,8 +340,10 @@ def _wait_seconds(look: Look, request: CreateServers) -> int:
 
 
 def _of_maker(look: Look, operation: Operation) -> RequestContext:
-    """Return the context of what is done with members: the group's maker's, under the request ID
-    of the group's operation, also where an administrator asked for that."""
+    """Return the context for work on members, with the request ID of the group's operation.
+
+    It has the rights of the user who made the group, even if an administrator asked for the work.
+    """
     asked = {
         "request_id": operation.request_id,
         "global_request_id": operation.context.get("global_request_id"),
@@ -350,7 +352,7 @@ def _of_maker(look: Look, operation: Operation) -> RequestContext:
 
 
 def facts(look: Look, opened: list[Operation] | None = None) -> Facts:
-    """Return what a round is decided by."""
+    """Read the facts by which a round is decided."""
     by_type = {str(one["type"]): one for one in look.policies}
     options = groups.options(look.group.config)
     checks = groups.checks(options, by_type.get(HEALTH_TYPE))

@@ -1,4 +1,4 @@
-"""What a group's members are to it, and what a look at them leads to. Pure."""
+"""The conditions that members of a group may be in, and the result of a look at them. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conductor.store.groups.groups import Away, Group, Member
 #: what can be started
 AT_REST = frozenset({VmState.STOPPED, VmState.PAUSED, VmState.SUSPENDED})
 _WORKS = frozenset({VmState.ACTIVE, VmState.RESIZED, VmState.RESCUED})
-#: beside the interval of checks: what they say takes a moment to be reported
+#: added to the interval of checks, as it takes a moment until their results are reported
 SETTLE_SECONDS = 10.0
 #: when something is looked at again that may change without news
 LOOK_SECONDS = 30.0
@@ -47,7 +47,7 @@ _BEGINNING = (Condition.BUILDING, Condition.FAILED)
 
 
 def condition(member: Member) -> Condition:
-    """Return what a member's server is."""
+    """Return the condition of a member, by its server alone."""
     if member.server_uuid is None or member.vm_state is None or member.deleted_at is not None:
         return Condition.NONE
     if member.vm_state == VmState.BUILDING:
@@ -65,14 +65,14 @@ def condition(member: Member) -> Condition:
 
 
 def is_left_alone(member: Member) -> bool:
-    """Return whether a repair that looks first leaves a member as it is."""
+    """Return whether a repair of sick members only would leave this one as it is."""
     unwell = (Condition.NONE, Condition.FAILED, Condition.SICK)
     return condition(member) not in unwell and member.health != CheckResult.SICK
 
 
 @dataclass(frozen=True)
 class Facts:
-    """A group with what it is asked."""
+    """A group with all that a round is decided by."""
 
     group: Group
     members: Sequence[Member]
@@ -81,11 +81,12 @@ class Facts:
     health: Health
     now: datetime.datetime
     recover: bool = False
-    """Whether somebody asked that members be repaired: even all at once."""
+    """Whether a user asked for a repair: then even all members are repaired at once."""
     checked: bool = False
     """Whether its members' guests are checked."""
     settle_seconds: float = 0.0
-    """For how long a member has been unwell when all that became so at that time are known."""
+    """How long a sick member waits for its repair: until every other member has been checked as
+    well, so that a cause that all have in common is noticed."""
     away: Mapping[str, Away] = field(default_factory=dict)
     """Hosts of its members that can't be reached."""
     taken: Mapping[str, str] = field(default_factory=dict)
@@ -100,20 +101,23 @@ class Facts:
         return self.checked and member.health == CheckResult.SICK
 
     def settles_in(self, member: Member) -> float:
-        """Return the seconds until a member that is sick is repaired: others, which are checked
-        at other moments, may be found sick until then, and all at once are not repaired."""
+        """Return the seconds until a sick member may be repaired.
+
+        Members are checked at different moments, and if all are sick none is repaired: so its
+        repair waits until all have been checked.
+        """
         if not self.is_sick(member) or member.health_at is None or self.recover:
             return 0.0
         return self.settle_seconds - (self.now - member.health_at).total_seconds()
 
     def answers(self, member: Member) -> bool:
         """Return whether a member's guest does all that it has to do to be well."""
-        # What can't be checked counts as well; its reason is shown.
+        # A guest that can't be checked counts as well; users see why it can't.
         return not self.checked or member.health in (CheckResult.WELL, CheckResult.UNKNOWN)
 
 
 def condition_in(facts: Facts, member: Member) -> Condition:
-    """Return what a member's server is, by its host, too."""
+    """Return the condition of a member, by its server and its host."""
     found, away = condition(member), facts.away.get(str(member.host))
     if away is None or found == Condition.NONE:
         sick = found == Condition.WELL and facts.is_sick(member)
@@ -129,8 +133,7 @@ def condition_in(facts: Facts, member: Member) -> Condition:
 
 
 def why_away(facts: Facts, member: Member) -> str:
-    """Return what is waited for where a member's host can't be reached. Names no host: it is for
-    users."""
+    """Return what a member waits for whose host can't be reached. Users read it: without host."""
     away = facts.away[str(member.host)]
     if away.is_lost and waits_for_node(facts, member):
         return (

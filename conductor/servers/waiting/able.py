@@ -18,14 +18,14 @@ _AGAIN_SECONDS = 60
 
 
 class AbleHosts:
-    """Hosts and what builds ask of them, as they were read last."""
+    """The hosts of the cloud, and what each waiting build asks of its host, as last read."""
 
     def __init__(self, cloud: Cloud, timer: Callable[[], float] = time.monotonic) -> None:
         self._cloud, self._timer = cloud, timer
         self._read_again_at = float("-inf")
         self._places: Sequence[Place] = ()
         self._known: frozenset[str] = frozenset()
-        """Providers that were looked for among the hosts: some may be no hosts of ours."""
+        """UUIDs known at the last reading: of all hosts, and of all providers that had room."""
         self._with: dict[str, frozenset[str]] = {}
         """Trait → the providers that have it."""
         self._asked: dict[int, Wanted] = {}
@@ -39,7 +39,7 @@ class AbleHosts:
         self._able_of = {}
 
     def known(self, found: Iterable[Waiting]) -> list[Waiting]:
-        """Return builds with the hosts that could take them as ``of`` found these; no query."""
+        """Return the builds with the ``able`` that ``of`` last found. No query."""
         return [
             dataclasses.replace(one, able=self._able_of.get(one.operation_id)) for one in found
         ]
@@ -51,10 +51,11 @@ class AbleHosts:
         down: Collection[str],
         overtaken: Mapping[int, int] = MappingProxyType({}),
     ) -> list[Waiting]:
-        """Return builds with the hosts that could take them, and by how many they were overtaken.
+        """Return the builds with ``able`` and ``overtaken`` brought up to date.
 
-        ``room``: hosts that have some, by UUID; ``down``: hosts without an agent, by name;
-        ``overtaken``: by how many more than they say. Raises Unavailable.
+        ``room``: UUIDs of hosts with free room; ``down``: names of hosts without an agent;
+        ``overtaken``: operation → how many overtook it that its row does not count yet. Raises
+        Unavailable.
         """
         self._read(found, room)
         usable = [one for one in self._places if not (one.disabled or one.host in down)]
@@ -91,7 +92,7 @@ class AbleHosts:
     def _able(self, asked: Wanted, places: Iterable[Place]) -> Iterator[str]:
         traits = asked.required | asked.forbidden
         for one in places:
-            # Classes that a host's facts don't name may be in placement all the same.
+            # A host's facts do not name all classes: placement may have some more of it.
             capacity = {**asked.needs, **one.capacity}
             has = frozenset(name for name in traits if one.uuid in self._providers(name))
             if asked.may_be_on(Host(one.host, one.zone, capacity, has, one.largest)):

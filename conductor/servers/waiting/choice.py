@@ -1,8 +1,9 @@
 """Which of the builds that wait for room are tried again. Pure.
 
-What is free is handed out in order of arrival, a project's first request before another one's
-second. A later request may overtake a large one, but not for ever: after a time, or after so many,
-a host is kept for the large one, which no other of them gets (as in EASY backfill).
+Free room is handed out in order of arrival, a project's first request before another project's
+second. A small request may overtake an earlier large one, but not without end: once the large one
+has waited for a quarter of its time, or ``overtake_most`` others have overtaken it, a host is kept
+for it, which no other build gets (as in EASY backfill).
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from types import MappingProxyType
 
 from conductor.store.servers.waiting import Amounts, Waiting
 
-#: decisions that are made at the same time, one for all builds of a gang; hosts that are kept
+#: the most decisions at a time, where all builds of a gang count as one, and the most hosts that
+#: are kept
 MOST = 16
 _NEVER = datetime.datetime.min.replace(tzinfo=datetime.UTC)
-#: the part of its time that a request waits until a host is kept for it
+#: a host is kept for a request once this part of its time has passed: a quarter
 _PATIENCE = 4
 #: a build that was tried so many seconds ago may be tried again, whatever is known of room
 AGAIN_SECONDS = 60
@@ -27,13 +29,13 @@ AGAIN_SECONDS = 60
 
 @dataclass
 class Choice:
-    """What is done with those that wait, by the IDs of their operations."""
+    """What a look changes for the builds that wait, which are named by their operations' IDs."""
 
     woken: list[int] = field(default_factory=list)
     overtaken: dict[int, int] = field(default_factory=dict)
-    """By how many of those that are woken."""
+    """Operation → how many more servers have overtaken it since it was last counted."""
     kept: dict[int, str | None] = field(default_factory=dict)
-    """The hosts that are kept for them from now on; None: no more."""
+    """Operation → the host that is kept for it from now on; None: none any more."""
 
     def __bool__(self) -> bool:
         """Return whether anything is done."""
@@ -52,10 +54,10 @@ def choose(
 ) -> Choice:
     """Return which builds are tried again. ``room``: what each host has free.
 
-    ``taken``: how many servers that did not wait each host got since the last choice;
-    ``served``: when each project's last one was woken that has a host.
-    With ``again`` some are tried although nobody knows of room, unless others are decided on: what
-    a filter says may have changed.
+    ``taken``: host → the number of servers it got since the last choice without a wait.
+    ``served``: project → when its last build that found a host was woken.
+    With ``again`` some builds are tried even if no room is known, as a filter may judge
+    differently by now; but not while schedulers decide on others.
     """
     choice = Choice()
     free = _Free(room)
@@ -107,8 +109,9 @@ def in_turn(
 ) -> Iterator[list[Waiting]]:
     """Yield requests in the order of their turns, the builds of a gang together.
 
-    Each project's first comes before another one's second; among those, the project that was
-    served longest ago is the first, so that room that comes one place at a time is shared.
+    Each project's first request comes before any project's second. Among first requests, that of
+    the project served longest ago comes first: so projects share room that becomes free one place
+    at a time.
     """
     gangs: dict[str | int, list[Waiting]] = {}
     for one in _by_arrival(waiting):
@@ -132,8 +135,11 @@ def _by_arrival(waiting: Iterable[Waiting]) -> list[Waiting]:
 def last_served(
     found: Sequence[Waiting], still: Sequence[Waiting], over: Mapping[int, bool]
 ) -> dict[int, Waiting]:
-    """Return, of the projects that wait, the row of the last build that was woken and has a host:
-    by it all conductors know whose turn it is."""
+    """Return, for each project that still waits, its build that was the last to find a host.
+
+    Its row is not deleted yet: by the row's ``woken_at`` all conductors know whose turn it is.
+    ``over``: operation → whether its build, which waits no more, has a host.
+    """
     projects = {one.project_id for one in still}
     placed = [one for one in found if over.get(one.operation_id) and one.woken_at]
     last = {one.project_id: one for one in sorted(placed, key=lambda one: str(one.woken_at))}
@@ -141,9 +147,9 @@ def last_served(
 
 
 def is_overdue(one: Waiting, now: datetime.datetime, overtake_most: int, more: int = 0) -> bool:
-    """Return whether it waited, or was overtaken, long enough for a host to be kept for it.
+    """Return whether a build has waited, or was overtaken, so much that a host is kept for it.
 
-    ``more``: how many more may have overtaken it than it says.
+    ``more``: how many may have overtaken it that its row does not count yet.
     """
     patience = (one.until - one.since) / _PATIENCE
     return one.overtaken + more >= overtake_most or now - one.since >= patience
@@ -180,15 +186,15 @@ def _keep(
     now: datetime.datetime,
     overtake_most: int,
 ) -> dict[int, str]:
-    """Return the hosts that are kept for those that waited long: those nearest to have room.
+    """Return the hosts to keep for overdue builds: for each the one nearest to having room.
 
-    ``held``: those of others, on which a scheduler decides.
+    ``held``: hosts that are kept for builds being decided on.
     """
     kept: dict[int, str] = {}
     for one in _by_arrival(asleep):
         if not is_overdue(one, now, overtake_most):
             continue
-        # A host that refuses it has enough: something else is wrong with it.
+        # A host that refused it had room: it refused for another reason, so it is not kept.
         without = {*held, *kept.values(), *one.refused}
         hosts = set(free if one.able is None else one.able) - without
         near = one.kept if one.kept in hosts else None
@@ -202,7 +208,10 @@ def _keep(
 
 
 def _swap(kept: dict[int, str], number: int, host: str) -> None:
-    """Give a build the host that is kept for another one, which gets its own instead, if any."""
+    """Let a build take the host that is kept for another build, and exchange what is kept.
+
+    The other build is then kept the host that was kept for this one, if there was one.
+    """
     other = next((one for one, its in kept.items() if its == host), None)
     if other in (None, number):
         return
@@ -214,7 +223,10 @@ def _swap(kept: dict[int, str], number: int, host: str) -> None:
 
 
 def _nearness(one: Waiting, free: Mapping[str, Amounts], host: str) -> tuple[float, str]:
-    """Return how near a host is to have room: the free part of the scarcest class; by name."""
+    """Return how near a host is to having room, as a key to sort by.
+
+    That is the free part of the resource class it lacks most; equal hosts sort by name.
+    """
     there = free.get(host, {})
     parts = [min(1.0, there.get(name, 0) / amount) for name, amount in one.needs.items()]
     return (min(parts, default=1.0), host)
@@ -226,11 +238,13 @@ class _Free:
     def __init__(self, room: Mapping[str, Amounts]) -> None:
         self.amounts = {host: dict(amounts) for host, amounts in room.items()}
         self._roomy: dict[tuple[tuple[str, int], ...], Sequence[str]] = {}
-        """Hosts that had room for some amounts at first: nearly all that wait need the same."""
+        """Amounts → hosts that had so much at first. Most builds need one of a few amounts."""
 
     def take_all(self, together: Sequence[Waiting], without: Collection[str]) -> list[str]:
-        """Take the room of builds that are placed together; return their hosts. Nothing is taken,
-        and none returned, if one finds none."""
+        """Take room for builds that are placed together; return a host for each.
+
+        If one of them finds no host, no room is taken, and the list is empty.
+        """
         taken: list[tuple[str, Waiting]] = []
         for one in together:
             host = self.take(one, without)
@@ -268,7 +282,7 @@ class _Free:
 def _untried(
     passed: Sequence[Waiting], now: datetime.datetime, served: Mapping[str, datetime.datetime]
 ) -> list[int]:
-    """Return those that were not tried for a time, the longest untried first."""
+    """Return builds that no scheduler has tried for a minute, the longest untried first."""
     oldest = sorted(in_turn(passed, served), key=_tried_at)[:MOST]
     before = now - datetime.timedelta(seconds=AGAIN_SECONDS)
     return [one.operation_id for some in oldest if _tried_at(some) <= before for one in some]

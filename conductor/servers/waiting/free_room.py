@@ -15,7 +15,7 @@ Room = Mapping[str, Amounts]
 
 
 def now(cloud: Cloud, least: Amounts) -> Room:
-    """Return what the hosts that have so much have free. Raises Unavailable."""
+    """Return the free room of each host that has at least ``least``. Raises Unavailable."""
     candidates = cloud.placement.candidates
     try:
         found = candidates(least, forbidden=[_DISABLED], limit=None)
@@ -35,7 +35,7 @@ def now(cloud: Cloud, least: Amounts) -> Room:
 
 
 def has_room(room: Room, needs: Amounts, count: int) -> bool:
-    """Return whether so many servers would fit. Pure."""
+    """Return whether ``count`` servers of this size would fit. Pure."""
     places = (
         min(free.get(name, 0) // amount for name, amount in needs.items())
         for free in room.values()

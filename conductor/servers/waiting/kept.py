@@ -13,8 +13,9 @@ def kept_from(
 ) -> Mapping[str, str]:
     """Return the hosts that are kept for others than these operations: UUID → name.
 
-    No query while this conductor knows of none; it looks again every few seconds. A build that
-    waited (``waited``) may have been woken by another conductor, which has just kept a host.
+    While this conductor knows of no kept host there is no query; it learns of them every few
+    seconds. For a build that has waited (``waited``) it always asks: another conductor may have
+    woken the build, and kept a host, just now.
     """
     if not (waited or cloud.news.keeps):
         return {}

@@ -37,11 +37,11 @@ from conductor.sync import allocations
 
 LOG = logger(__name__)
 
-#: the periodic task that wakes who may fit, which news of room run at once
+#: the periodic task that wakes builds which may fit; when room becomes free it runs at once
 NAME = "wake_waiting"
 #: its period, in those of the scan for operations that are due
 SCANS = 2
-#: after which schedulers know what conductors do: agents report to both, each in its own time
+#: seconds after which schedulers, too, have what an agent reported to conductors
 _KNOWN_SECONDS = 10
 
 #: what any host has that is not full
@@ -80,17 +80,17 @@ class Waits:
         self._again_at = float("-inf")
         self._known_at = float("inf")
         self._taken: collections.Counter[str] = collections.Counter()
-        """How often each host was taken by servers that did not wait, and nobody counted it."""
+        """Host → number of servers it got without a wait, which no choice has counted yet."""
         self._overtaken: collections.Counter[int] = collections.Counter()
-        """By how many each was overtaken, that its row does not say yet."""
+        """Operation → how many overtook it that its row does not count yet."""
 
     # --- a build begins to wait
 
     def room_for(self, server: Server, kept: Collection[str]) -> Room:
-        """Return the hosts that have room for a build before it is decided on; empty for a build
-        that does not wait. Hosts that then refuse it are asked again once they have more.
+        """Return the hosts that have room for a build, and how much; read before its decision.
 
-        Those that are ``kept`` for others, by UUID, have none for it.
+        If such a host refuses the build, it is asked again only once it has more room. Hosts in
+        ``kept`` (UUIDs) are kept for others and left out. Empty for a build that may not wait.
         """
         if not asked_seconds(self._cloud, server):
             return {}
@@ -100,7 +100,7 @@ class Waits:
     def kept_from(self, operations: Sequence[Operation]) -> Mapping[str, str]:
         """Return the hosts, UUID → name, that builds may not have: they are kept for others.
 
-        A host that somebody may choose is not refused to who names it.
+        An administrator who names a host gets it even if it is kept.
         """
         first = operations[0]
         if first.asked(CreateParams).force_host is not None:
@@ -115,10 +115,10 @@ class Waits:
         room: Room,
         short: Collection[str] = (),
     ) -> str | None:
-        """Have builds wait, together if they are several; return None once they do, or why not.
+        """Let builds begin to wait, several as one gang; return None, or why they do not wait.
 
-        Empty: it was not asked for. ``short``: hosts, by name, whose room was too small in the
-        end.
+        An empty reason: they did not ask for it. ``reason``: why no host was found. ``room``: see
+        ``room_for``. ``short``: names of hosts whose room the decision found too small.
         """
         seconds = asked_seconds(self._cloud, builds[0][1])
         if not seconds:
@@ -129,7 +129,7 @@ class Waits:
         if gang is not None and not free_room.has_room(
             room, allocations.whole(builds[0][1]), len(builds)
         ):
-            # No host refused one of them: there was too little for all.
+            # There was too little room for all of them: no host has refused a single one.
             room = {}
 
         def work(connection: Transaction) -> str | None:
@@ -144,7 +144,7 @@ class Waits:
         why_not = self._cloud.store.run(work)
         if why_not is None:
             LOG.info("%d builds of %s wait for room.", len(builds), builds[0][0].request_id)
-            # What was freed since the decision has woken nobody.
+            # Room that became free since the decision woke nobody, as they did not wait yet.
             self._cloud.news.awaited = True
             self._cloud.news.freed()
         return why_not
@@ -235,7 +235,7 @@ class Waits:
         served = {one.project_id: one.woken_at for one in last.values() if one.woken_at}
         choice = self._choose(still, served, changed=changed)
         if any(choice.kept.values()):
-            # Before it is written: no decision after that misses it here.
+            # Set before the rows are written, so that no decision in between overlooks them.
             self._cloud.news.keeps = True
         if not (ended or changed or choice):
             return
@@ -249,8 +249,10 @@ class Waits:
             LOG.debug("Another conductor wakes who waits for room.")
 
     def _is_changed(self, down: frozenset[str]) -> bool:
-        """Return whether hosts that refused may judge otherwise: something of them has changed, or
-        had, and schedulers know it by now."""
+        """Return whether hosts that refused a build may judge differently now.
+
+        True when a change of hosts is reported, and once more when schedulers know of it.
+        """
         changed = self._cloud.news.take_changed() or bool(self._down - down)
         known = self._timer() >= self._known_at
         if changed or known:
@@ -295,7 +297,7 @@ class Waits:
         if again or choice.woken or choice.kept:
             choice.overtaken = dict(counted)
         else:
-            # Each ordinary server would have all rows written, and read again.
+            # If it were written now, each server that did not wait would have all rows read again.
             self._overtaken, choice.overtaken = counted, {}
         return choice
 
@@ -304,7 +306,7 @@ class Waits:
     ) -> bool:
         """Return whether a host could be kept for a build that has none.
 
-        With ``again`` whatever is known of hosts counts no more.
+        With ``again`` the last comparison of hosts is disregarded.
         """
         overdue = [one for one in found if self._is_overdue(one, now) and not one.is_deciding(now)]
         known = overdue if again else self._able.known(overdue)

@@ -98,6 +98,7 @@ class Scheduler:
 
     def __init__(self, placement: Placement, hosts: list[str]) -> None:
         self.hosts = hosts
+        self.hosts_for: Callable[[RequestSpec], list[str]] = lambda _: self.hosts
         self.asked: list[RequestSpec] = []
         self.together: list[int] = []
         self.claims: tuple[dict[str, Any], ...] = ()
@@ -113,7 +114,7 @@ class Scheduler:
         if self.down:
             raise Unavailable("The service behind select did not answer.")
         self.asked.append(request)
-        left = [host for host in self.hosts if host not in request.ignore_hosts]
+        left = [host for host in self.hosts_for(request) if host not in request.ignore_hosts]
         if not left:
             return Decision(
                 request.server_uuid, None, reason="No valid host was found: none left."

@@ -5,12 +5,10 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from common.context import RequestContext
-from common.messages.scheduling import Decision, RequestSpec
+from common.messages.scheduling import RequestSpec
 from tests.functional.conductor.test_lost_members import Site
 
 CLUSTERS = {"pve1": "sim1", "pve2": "sim2"}
@@ -23,13 +21,11 @@ class Clustered(Site):
         super().__init__(folder)
         self.world.clusters = dict(CLUSTERS)
         self.world.beat()
-        self._select = self.world.scheduler.select
-        self.world.scheduler.select = self._in_cluster  # type: ignore[method-assign]
+        self.world.scheduler.hosts_for = self._in_cluster
 
-    def _in_cluster(self, ctxt: RequestContext, request: RequestSpec, *more: Any) -> Decision:
-        fits = [host for host, name in CLUSTERS.items() if request.cluster in (None, name)]
-        self.world.scheduler.hosts = fits
-        return self._select(ctxt, request, *more)
+    @staticmethod
+    def _in_cluster(request: RequestSpec) -> list[str]:
+        return [host for host, name in CLUSTERS.items() if request.cluster in (None, name)]
 
     def by_cluster(self) -> Mapping[str, int]:
         """How many servers work in each cluster."""

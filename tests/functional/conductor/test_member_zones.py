@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from common import clock
-from common.context import RequestContext, internal
-from common.messages.scheduling import Decision, RequestSpec
+from common.context import internal
+from common.messages.scheduling import RequestSpec
 from conductor.endpoints.hosts.aggregates import AggregateEndpoint, Notifier
 from conductor.rpc.groups import GroupChanges
 from conductor.store.hosts import aggregates
@@ -28,8 +28,7 @@ class Zoned(Site):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.world.conductor.store.run(self._make_zones)
-        self._select = self.world.scheduler.select
-        self.world.scheduler.select = self._in_zone  # type: ignore[method-assign]
+        self.world.scheduler.hosts_for = self._in_zone
         self.zones = dict(ZONES)
         """Zone → its host."""
         self.full: set[str] = set()
@@ -42,11 +41,10 @@ class Zoned(Site):
         for zone, host in ZONES.items():
             aggregates.add_host(connection, aggregates.create(connection, zone, zone), host)
 
-    def _in_zone(self, ctxt: RequestContext, request: RequestSpec, *more: Any) -> Decision:
+    def _in_zone(self, request: RequestSpec) -> list[str]:
         self.most = max(self.most, len(self.members()))
         zone = str(request.availability_zone)
-        self.world.scheduler.hosts = [] if zone in self.full else [self.zones[zone]]
-        return self._select(ctxt, request, *more)
+        return [] if zone in self.full else [self.zones[zone]]
 
     def by_zone(self) -> Mapping[str, int]:
         """How many servers work in each zone."""

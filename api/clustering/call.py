@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,11 +13,11 @@ from api import versioned, words
 from api.clustering.microversions import VERSIONS
 from api.query import Query
 from api.versioned import VersionedApi
-from common.errors import Invalid
+from common.errors import Invalid, TooLarge
 from db.reads.groups.groups import Kind
 from db.reads.keyset import Page
 from db.reads.volumes.block_storage import Filter
-from web import wsgi
+from web import bodies, wsgi
 from web.guard import Describe, Params, Reply, Target
 from web.schemas import NUMBERS_IN_STRINGS, Validator, Words
 
@@ -45,11 +46,17 @@ class Call(versioned.Call):
         """Return the record that a path or a body names. Raises NotFound, Invalid."""
         return self.read(kind.find, named, self.reach)
 
-    def filters(self, *names: str, **known: Collection[str]) -> dict[str, tuple[str, ...]]:
+    def since(self, version: int, **keys: Any) -> dict[str, Any]:
+        """Return keys of an answer that it has since a version."""
+        return keys if self.version >= version else {}
+
+    def filters(
+        self, *names: str, paging: Collection[str] = _PAGING, **known: Collection[str]
+    ) -> dict[str, tuple[str, ...]]:
         """Return filter → its values: what has any is wanted; ``known``: those that may have
         certain values only. Raises Invalid for what lists don't know, as Senlin does."""
         for name in self.query:
-            if name not in (*names, *known, *_PAGING):
+            if name not in (*names, *known, *paging):
                 raise Invalid(f"Invalid parameter {name[:255]}")
         for name, values in known.items():
             for value in self.query.get(name, ()):
@@ -76,12 +83,12 @@ class Call(versioned.Call):
         if everybody:
             self.check("clusters:global")
         where = Filter(None if everybody else self.project, wanted)
-        order = self._order(sortable) or [(first, False)]
+        order = self.order(sortable) or [(first, False)]
         limit, marker = self.query.page(MAX_LIMIT)
         page = Page(limit=limit, marker=None if marker is None else marked(marker))
         return self.read(listing, where, order, page)
 
-    def _order(self, sortable: Collection[str]) -> list[tuple[str, bool]]:
+    def order(self, sortable: Collection[str]) -> list[tuple[str, bool]]:
         """Return (name, descending) of each sort key: `name:desc,created_at`."""
         found: dict[str, bool] = {}
         for part in filter(None, (self.query.last("sort") or "").split(",")):
@@ -125,11 +132,29 @@ class ClusteringApi(VersionedApi[Call]):
     def made(self, req: falcon.Request, version: int) -> Call:
         """Return the request, without its body."""
         ctxt = wsgi.context(req)
+        query = Query.parse(req.query_string)
+        for name in _PAGING:
+            # As in Senlin: blank is not given.
+            if not query.last(name):
+                query.pop(name, None)
         return Call(
             cloud=self.cloud,
             ctxt=ctxt,
             version=version,
-            query=Query.parse(req.query_string),
+            query=query,
             root=f"{req.forwarded_prefix.rstrip('/')}/v1",
             token=req.get_header("X-Auth-Token") or "",
         )
+
+
+class WebhookApi(ClusteringApi):
+    """Webhooks, whose bodies are those of alerts: of any form and size."""
+
+    with_body: frozenset[str] = frozenset()
+
+    def call(self, req: falcon.Request, resp: falcon.Response, params: Params) -> Call:
+        """Read the request, and its body if that is JSON."""
+        call = super().call(req, resp, params)
+        with contextlib.suppress(Invalid, TooLarge):
+            call.body = bodies.json_body(req)
+        return call

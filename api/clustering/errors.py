@@ -6,14 +6,20 @@ import http
 
 import falcon
 
-from common.errors import MicronovaError, QuotaExceeded
+from common.errors import Invalid, MicronovaError, QuotaExceeded
 from db.reads.keyset import MarkerNotFound
 from web import wsgi
 from web.errors import Fault, Faults
 
 
+class NotAtVersion(Invalid):
+    """The microversion that is asked for has not got the operation."""
+
+    sentence = "The operation is of a later microversion than the request asks for."
+
+
 def _form(req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
-    known = isinstance(fault.error, MicronovaError)
+    known = isinstance(fault.error, MicronovaError | falcon.HTTPError)
     title = http.HTTPStatus(fault.status).phrase
     body = {
         "code": fault.status,
@@ -31,5 +37,6 @@ def _form(req: falcon.Request, resp: falcon.Response, fault: Fault) -> None:
 FAULTS = Faults(
     _form,
     "The server could not comply with the request since it failed; the request's ID is {}.",
-    statuses={QuotaExceeded: 403, MarkerNotFound: 404},
+    # As in Senlin, whose lists know no 404.
+    statuses={QuotaExceeded: 403, MarkerNotFound: 400},
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from api import rows
 from api.clustering import policies
-from api.clustering.call import ClusteringApi
+from api.clustering.call import ClusteringApi, WebhookApi
 from api.clustering.resources import clusters, nodes, types
 from api.clustering.resources.actions import Actions, Events
 from api.clustering.resources.clusters import Clusters
@@ -76,7 +76,13 @@ VERSIONS = (
 def resources(cloud: Cloud) -> dict[str, object]:
     """Return the tables as Falcon's resources by path."""
     api = ClusteringApi(cloud)
-    return rows.resources(api, VERSIONS, "") | rows.resources(api, ROUTES, VERSION)
+    webhooks = [row for row in ROUTES if row.resource is Webhooks]
+    others = [row for row in ROUTES if row.resource is not Webhooks]
+    return (
+        rows.resources(api, VERSIONS, "")
+        | rows.resources(api, others, VERSION)
+        | rows.resources(WebhookApi(cloud), webhooks, VERSION)
+    )
 
 
 def served() -> list[Served]:

@@ -6,13 +6,16 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-_NAME: Schema = {
+_LONG_NAME: Schema = {
     "type": "string",
     "minLength": 1,
-    "maxLength": 200,
+    "maxLength": 255,
     "pattern": r"^[^\x00]*\S[^\x00]*$",
 }
+#: of clusters and nodes, whose servers and volumes have longer ones
+_NAME: Schema = {**_LONG_NAME, "maxLength": 200}
 _NAME_OR_NONE: Schema = {**_NAME, "type": ["string", "null"]}
+_LONG_NAME_OR_NONE: Schema = {**_LONG_NAME, "type": ["string", "null"]}
 _REFERENCE: Schema = {"type": "string", "minLength": 1, "maxLength": 255}
 _REFERENCE_OR_NONE: Schema = {**_REFERENCE, "type": ["string", "null"]}
 _OBJECT: Schema = {"type": ["object", "null"], "maxProperties": 128}
@@ -56,16 +59,22 @@ def _record(
     }
 
 
+def _parameters(name: str) -> dict[str, Schema | None]:
+    """Return the schema of an action whose parameters make no difference."""
+    inner: Schema = {"type": ["object", "null"]}
+    return {"1.0": {"type": "object", "properties": {name: inner}}}
+
+
 PROFILE = _record(
     "profile",
     ("name", "spec"),
-    name=_NAME,
+    name=_LONG_NAME,
     spec=_SPEC,
     metadata=_OBJECT,
-    description=_NAME_OR_NONE,
+    description=_LONG_NAME_OR_NONE,
 )
-PROFILE_SPEC = _record("profile", ("spec",), spec=_SPEC, name=_NAME_OR_NONE, metadata=_OBJECT)
-PROFILE_UPDATE = _record("profile", name=_NAME_OR_NONE, metadata=_OBJECT)
+PROFILE_SPEC = _record("profile", ("spec",), spec=_SPEC, name=_LONG_NAME_OR_NONE, metadata=_OBJECT)
+PROFILE_UPDATE = _record("profile", name=_LONG_NAME_OR_NONE, metadata=_OBJECT)
 CLUSTER = _record(
     "cluster",
     ("name", "profile_id"),
@@ -87,6 +96,7 @@ CLUSTER_UPDATE = _record(
     metadata=_OBJECT,
     config=_OBJECT,
 )
+_COUNT: Schema = {**_NUMBER, "pattern": "^[0-9]{1,9}$", "minimum": 0}
 RESIZE = _record(
     "resize",
     adjustment_type={
@@ -95,10 +105,9 @@ RESIZE = _record(
     number={"type": ["number", "null"], "minimum": -1e6, "maximum": 1e6},
     min_size=_NUMBER,
     max_size=_NUMBER,
-    min_step=_NUMBER,
+    min_step=_COUNT,
     strict=_BOOLEAN,
 )
-_COUNT: Schema = {**_NUMBER, "pattern": "^[0-9]{1,9}$", "minimum": 0}
 SCALE_OUT = _record("scale_out", count=_COUNT)
 SCALE_IN = _record("scale_in", count=_COUNT)
 _NODES: Schema = {"type": "array", "items": _REFERENCE, "minItems": 1, "maxItems": 1000}
@@ -113,6 +122,9 @@ REPLACE_NODES = _record(
         "maxProperties": 1000,
         "additionalProperties": _REFERENCE,
     },
+)
+CHECK, PAUSE, GO_ON, ROLL_BACK = map(
+    _parameters, ("check", "micronova:pause", "micronova:resume", "micronova:roll_back")
 )
 _OPERATION: Schema = {"type": ["string", "null"], "maxLength": 255}
 RECOVER = _record(
@@ -135,9 +147,7 @@ RECOVER_NODE = _record(
     force_recreate=_BOOLEAN,
 )
 POLICY_ATTACH = _record("policy_attach", ("policy_id",), policy_id=_REFERENCE, enabled=_BOOLEAN)
-POLICY_UPDATE = _record(
-    "policy_update", ("policy_id", "enabled"), policy_id=_REFERENCE, enabled=_BOOLEAN
-)
+POLICY_UPDATE = _record("policy_update", ("policy_id",), policy_id=_REFERENCE, enabled=_BOOLEAN)
 POLICY_DETACH = _record("policy_detach", ("policy_id",), policy_id=_REFERENCE)
 DELETE_OWN = _record("micronova:delete", keep=_BOOLEAN)
 NODE = _record(
@@ -157,9 +167,9 @@ NODE_UPDATE = _record(
     metadata=_OBJECT,
     tainted=_BOOLEAN,
 )
-POLICY = _record("policy", ("name", "spec"), name=_NAME, spec=_SPEC)
-POLICY_SPEC = _record("policy", ("spec",), spec=_SPEC, name=_NAME_OR_NONE)
-POLICY_RENAME = _record("policy", ("name",), name=_NAME)
+POLICY = _record("policy", ("name", "spec"), name=_LONG_NAME, spec=_SPEC)
+POLICY_SPEC = _record("policy", ("spec",), spec=_SPEC, name=_LONG_NAME_OR_NONE)
+POLICY_RENAME = _record("policy", ("name",), name=_LONG_NAME)
 _PARAMS: Schema = {
     "type": ["object", "null"],
     "properties": {"count": _COUNT},
@@ -168,7 +178,7 @@ _PARAMS: Schema = {
 RECEIVER = _record(
     "receiver",
     ("name", "type"),
-    name=_NAME,
+    name=_LONG_NAME,
     type={"enum": ["webhook", "message"]},
     cluster_id=_REFERENCE_OR_NONE,
     action=_REFERENCE_OR_NONE,
@@ -176,6 +186,6 @@ RECEIVER = _record(
     actor=_OBJECT,
 )
 RECEIVER_UPDATE = _record(
-    "receiver", name=_NAME_OR_NONE, action=_REFERENCE_OR_NONE, params=_PARAMS
+    "receiver", name=_LONG_NAME_OR_NONE, action=_REFERENCE_OR_NONE, params=_PARAMS
 )
 QUOTA = _record("quota", ("groups",), groups={**_NUMBER, "type": ["integer", "string"]})

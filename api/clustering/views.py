@@ -26,10 +26,16 @@ def _owned(one: Any) -> dict[str, Any]:
         "name": one.name,
         "project": one.project_id,
         "user": one.user_id,
-        "domain": "",
+        "domain": None,
         "created_at": moment(one.created_at),
         "updated_at": moment(one.updated_at),
     }
+
+
+def _of_nothing(call: Call, name: str) -> dict[str, Any]:
+    """Return what a record has that was checked, and not made."""
+    owner = {"project": call.project, "user": call.ctxt.user_id, "domain": None}
+    return {"id": None, "name": name, **owner, "created_at": None, "updated_at": None}
 
 
 def type_of(spec: Mapping[str, Any]) -> str:
@@ -39,17 +45,30 @@ def type_of(spec: Mapping[str, Any]) -> str:
 
 def profile(one: Profile) -> dict[str, Any]:
     """Return a profile."""
-    spec = {"type": type_of(one.spec), "spec": one.spec}
-    return {**_owned(one), **spec, "metadata": one.meta, "location": None}
+    return {**_owned(one), **_spec(one.spec), "metadata": one.meta, "location": None}
+
+
+def valid_profile(call: Call, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a profile that could be made."""
+    return {**_of_nothing(call, "validated_profile"), **_spec(spec), "metadata": None}
 
 
 def policy(one: Policy) -> dict[str, Any]:
     """Return a policy."""
-    return {**_owned(one), "type": type_of(one.spec), "spec": one.spec, "data": {}}
+    return {**_owned(one), **_spec(one.spec), "data": {}}
+
+
+def valid_policy(call: Call, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a policy that could be made."""
+    return {**_of_nothing(call, "validated_policy"), **_spec(spec), "data": {}}
+
+
+def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": type_of(spec), "spec": spec}
 
 
 def cluster(
-    one: Group, profile_name: str, nodes: Sequence[str], policies: Sequence[Binding] = ()
+    one: Group, profile_name: str, nodes: Sequence[str], policies: Sequence[str]
 ) -> dict[str, Any]:
     """Return a group."""
     return {
@@ -68,7 +87,7 @@ def cluster(
         "data": {},
         "dependents": {},
         "nodes": list(nodes),
-        "policies": [each.policy_id for each in policies],
+        "policies": list(policies),
     }
 
 
@@ -111,6 +130,7 @@ def reason(one: Member, waits: Mapping[str, Waiting]) -> str:
 
 
 def node(
+    call: Call,
     one: Member,
     profile_name: str,
     waits: Mapping[str, Waiting],
@@ -131,7 +151,7 @@ def node(
         "metadata": one.meta,
         "data": _data(one),
         "dependents": {},
-        "tainted": False,
+        **call.since(13, tainted=False),
     }
     return shown if details is None else {**shown, "details": details}
 
@@ -182,19 +202,19 @@ def receiver(call: Call, one: Receiver, secret: str | None = None) -> dict[str, 
     }
 
 
-def action(one: Action) -> dict[str, Any]:
+def action(call: Call, one: Action) -> dict[str, Any]:
     """Return an operation."""
     return {
         "id": str(one.id),
         "name": one.name,
         "action": one.action_name,
         "target": one.target,
-        "cluster_id": one.cluster_id,
+        **call.since(14, cluster_id=one.cluster_id),
         "cause": "Derived Action" if one.action == GroupAction.KEEP else "RPC Request",
         "owner": one.lease_owner,
         "user": one.user_id,
         "project": one.project_id,
-        "domain": "",
+        "domain": None,
         "interval": -1,
         "timeout": 0 if one.deadline is None else int(_seconds(one.started_at, one.deadline)),
         "start_time": one.started_at.timestamp(),

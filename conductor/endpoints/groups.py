@@ -7,7 +7,7 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from common import ids
+from common import clock, ids
 from common.context import RequestContext
 from common.errors import Conflict, Invalid, NotFound, QuotaExceeded
 from common.log import logger
@@ -168,7 +168,7 @@ class GroupEndpoint:
 
         def work(connection: Transaction) -> None:
             store.member(connection, member_id, scope(ctxt))
-            store.change_member(connection, member_id, **values)
+            store.change_member(connection, member_id, **values, updated_at=clock.utcnow())
 
         self._do(work)
 
@@ -236,7 +236,7 @@ class GroupEndpoint:
             bound = store.bound(connection, group_id)
             there = next((one for one in bound if one.policy_id == policy_id), None)
             if not new and there is None:
-                raise NotFound(f"The policy '{policy_id}' is not attached to the cluster.")
+                raise Invalid(f"The policy '{policy_id}' is not attached to the cluster.")
             if there is not None:
                 catalog.enable(connection, there.id, enabled=enabled)
                 return operation
@@ -254,7 +254,7 @@ class GroupEndpoint:
             bound = store.bound(connection, group_id)
             there = next((one for one in bound if one.policy_id == policy_id), None)
             if there is None:
-                raise NotFound(f"The policy '{policy_id}' is not attached to the cluster.")
+                raise Invalid(f"The policy '{policy_id}' is not attached to the cluster.")
             catalog.unbind(connection, there.id)
             return operation
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Any
 
 from api.clustering import views
@@ -33,12 +33,12 @@ class Actions:
     def index(self, call: Call) -> Any:
         """List actions."""
         found = _listed(call, "target", "name", status=ACTION_STATUSES)
-        return {"actions": [views.action(one) for one in found]}
+        return {"actions": [views.action(call, one) for one in found]}
 
     @operation("actions:get")
     def show(self, call: Call, action_id: str) -> Any:
         """Show an action."""
-        return {"action": views.action(_find(call, action_id, "action"))}
+        return {"action": views.action(call, _find(call, action_id, "action"))}
 
     @operation("actions:get")
     def update(self, call: Call, action_id: str) -> Any:
@@ -78,11 +78,11 @@ def _listed(call: Call, targets: str, *names: str, **known: Collection[str]) -> 
     wanted = call.filters("cluster_id", targets, *names, **known, action=_ACTIONS)
     for name, kinds in (("cluster_id", (GROUPS,)), (targets, (GROUPS, MEMBERS))):
         if name in wanted:
-            wanted[name] = tuple(_id_of(call, one, kinds) for one in wanted[name])
+            wanted[name] = tuple(id_of(call, one, *kinds) for one in wanted[name])
     return call.page_of(actions.listing, actions.SORTABLE, wanted, "id", _marked)
 
 
-def _id_of(call: Call, named: str, kinds: Iterable[Kind[Any]]) -> str:
+def id_of(call: Call, named: str, *kinds: Kind[Any]) -> str:
     """Return the ID of what a filter names; of what is deleted only the ID is known."""
     for kind in kinds:
         with contextlib.suppress(NotFound):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from oslo_utils import strutils
 
 from api.clustering import explanation, recovery, schemas, views
 from api.clustering.call import Call, operation, the
+from api.clustering.errors import NotAtVersion
 from common.errors import Invalid, NotFound, Unimplemented
 from common.resources.groups import UNLIMITED, GroupAction, Repair
 from conductor.rpc.groups import GroupChanges, NewGroup, Resize
@@ -17,6 +19,8 @@ from db.reads.groups.shown import CLUSTER_STATUSES
 from web.guard import Reply
 
 _THE = the(GROUPS)
+#: what a resize changes
+_SIZES = ("adjustment_type", "number", "min_size", "max_size")
 _TIMEOUT_SECONDS, _LEAST_SECONDS, _MOST_SECONDS = 3600, 60, 86_400
 
 
@@ -28,10 +32,17 @@ class Clusters:
         """List clusters."""
         found = call.listed(GROUPS, call.filters("name", status=CLUSTER_STATUSES))
         profiles = call.read(reads.names, PROFILES, [one.profile_id for one in found])
-        nodes = call.read(reads.ids_of_members, [one.id for one in found])
+        ids = [one.id for one in found]
+        nodes = call.read(reads.ids_of_members, ids)
+        policies = call.read(reads.ids_of_policies, ids)
         return {
             "clusters": [
-                views.cluster(one, profiles.get(one.profile_id, ""), nodes.get(one.id, ()))
+                views.cluster(
+                    one,
+                    profiles.get(one.profile_id, ""),
+                    nodes.get(one.id, ()),
+                    policies.get(one.id, ()),
+                )
                 for one in found
             ]
         }
@@ -88,6 +99,8 @@ class Clusters:
     @operation("clusters:delete", status=202, on=_THE)
     def delete(self, call: Call, cluster: Group) -> Any:
         """Delete a cluster with its servers, asynchronously."""
+        # `force` changes nothing here, but a value that is none is refused.
+        call.query.boolean("force")
         number = call.conductor.delete_group(call.ctxt, cluster.id, keep=False)
         return call.accepted(None, number)
 
@@ -98,6 +111,8 @@ class Clusters:
         """Change the size, or the limits of it."""
         asked = call.body["resize"]
         kind, number = asked.get("adjustment_type"), asked.get("number")
+        if all(asked.get(name) is None for name in _SIZES):
+            raise Invalid("Neither a size nor a limit of it is named.")
         if (kind is None) != (number is None):
             raise Invalid("adjustment_type and number must be given together.")
         if kind in ("EXACT_CAPACITY", "CHANGE_IN_CAPACITY") and number != int(number):
@@ -133,7 +148,7 @@ class Clusters:
         resize = Resize(action, "CHANGE_IN_CAPACITY", sign * (count or 1))
         return self._begun(call, call.conductor.resize_group(call.ctxt, cluster.id, resize))
 
-    @operation("clusters:action", status=202, on=_THE)
+    @operation("clusters:action", body=schemas.CHECK, status=202, on=_THE)
     def check(self, call: Call, cluster: Group) -> Any:
         """Have all nodes looked at."""
         return self._tended(call, cluster, GroupAction.CHECK)
@@ -172,7 +187,14 @@ class Clusters:
         take_out = call.conductor.take_members_out
         return self._begun(call, take_out(call.ctxt, cluster.id, nodes, destroy=destroy))
 
-    @operation("clusters:action", body=schemas.REPLACE_NODES, since="1.3", status=202, on=_THE)
+    @operation(
+        "clusters:action",
+        body=schemas.REPLACE_NODES,
+        since="1.3",
+        absent=NotAtVersion,
+        status=202,
+        on=_THE,
+    )
     def replace_nodes(self, call: Call, cluster: Group) -> Any:
         """Have nodes that are in no cluster take the places of others."""
         pairs = {
@@ -195,6 +217,9 @@ class Clusters:
         asked = call.body[verb]
         policy, enabled = referred(call, POLICIES, asked["policy_id"]), asked.get("enabled")
         on = True if enabled is None else _truth(enabled)
+        if enabled is None and not new:
+            bound = call.read(reads.bindings, cluster.id)
+            on = all(one.enabled for one in bound if one.policy_id == policy.id)
         bind = call.conductor.bind_policy
         return self._begun(call, bind(call.ctxt, cluster.id, policy.id, enabled=on, new=new))
 
@@ -205,17 +230,17 @@ class Clusters:
         number = call.conductor.unbind_policy(call.ctxt, cluster.id, policy.id)
         return self._begun(call, number)
 
-    @operation("clusters:action", status=202, on=_THE)
+    @operation("clusters:action", body=schemas.PAUSE, status=202, on=_THE)
     def pause(self, call: Call, cluster: Group) -> Any:
         """Pause a rolling update."""
         return self._begun(call, call.conductor.steer_group(call.ctxt, cluster.id, "pause"))
 
-    @operation("clusters:action", status=202, on=_THE)
+    @operation("clusters:action", body=schemas.GO_ON, status=202, on=_THE)
     def go_on(self, call: Call, cluster: Group) -> Any:
         """Have a rolling update go on."""
         return self._begun(call, call.conductor.steer_group(call.ctxt, cluster.id, "resume"))
 
-    @operation("clusters:action", status=202, on=_THE)
+    @operation("clusters:action", body=schemas.ROLL_BACK, status=202, on=_THE)
     def roll_back(self, call: Call, cluster: Group) -> Any:
         """Have the former profile again."""
         return self._begun(call, call.conductor.steer_group(call.ctxt, cluster.id, "roll_back"))
@@ -235,13 +260,17 @@ class Clusters:
     @operation("cluster_policies:index", on=_THE)
     def policies(self, call: Call, cluster: Group) -> Any:
         """List the policies of a cluster."""
-        wanted: dict[str, Any] = call.filters("policy_name", "policy_type", "enabled")
+        filters = call.filters("policy_name", "policy_type", "enabled", paging=("sort",))
+        # As in Senlin: the last value counts, and blank is not given.
+        wanted: dict[str, Any] = {name: last for name, (*_, last) in filters.items() if last}
         if "enabled" in wanted:
-            wanted["enabled"] = (call.query.boolean("enabled"),)
+            wanted["enabled"] = call.query.boolean("enabled")
         shown = [views.binding(one, cluster) for one in call.read(reads.bindings, cluster.id)]
+        for name, descending in call.order(("enabled",)):
+            shown.sort(key=operator.itemgetter(name), reverse=descending)
         return {
             "cluster_policies": [
-                one for one in shown if all(one[name] in values for name, values in wanted.items())
+                one for one in shown if all(one[name] == value for name, value in wanted.items())
             ]
         }
 
@@ -288,9 +317,9 @@ ACTIONS = {
 def _shown(call: Call, group: Group) -> dict[str, Any]:
     names = call.read(reads.names, PROFILES, [group.profile_id])
     nodes = call.read(reads.ids_of_members, [group.id])
-    policies = call.read(reads.bindings, group.id)
+    policies = call.read(reads.ids_of_policies, [group.id])
     name = names.get(group.profile_id, "")
-    return views.cluster(group, name, nodes.get(group.id, ()), policies)
+    return views.cluster(group, name, nodes.get(group.id, ()), policies.get(group.id, ()))
 
 
 def referred(call: Call, kind: Any, named: str) -> Any:

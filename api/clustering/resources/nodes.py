@@ -7,7 +7,7 @@ from typing import Any
 from api.clustering import recovery, schemas, views
 from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
-from common.errors import Conflict, Unimplemented
+from common.errors import Conflict, MicronovaError, Unimplemented
 from common.resources.groups import GroupAction, Repair
 from db.reads.groups import actions
 from db.reads.groups import groups as reads
@@ -25,12 +25,15 @@ class Nodes:
     def index(self, call: Call) -> Any:
         """List nodes."""
         wanted: dict[str, Any] = call.filters("name", "cluster_id", status=NODE_STATUSES)
-        if clusters := wanted.pop("cluster_id", None):
-            wanted["group_id"] = referred(call, GROUPS, clusters[-1]).id
+        # As in Senlin: the last one counts, and blank is not given.
+        if cluster := wanted.pop("cluster_id", ("",))[-1]:
+            wanted["group_id"] = referred(call, GROUPS, cluster).id
         found = call.listed(MEMBERS, wanted)
         names = call.read(reads.names, PROFILES, [one.profile_id for one in found])
         waits = call.read(waiting.of_servers, views.placed(found))
-        return {"nodes": [views.node(one, names.get(one.profile_id, ""), waits) for one in found]}
+        return {
+            "nodes": [views.node(call, one, names.get(one.profile_id, ""), waits) for one in found]
+        }
 
     @operation("nodes:create", body=schemas.NODE, status=202)
     def create(self, call: Call) -> Any:
@@ -41,9 +44,9 @@ class Nodes:
         group = None if not cluster else referred(call, GROUPS, cluster)
         which = (asked["name"].strip(), profile.id, asked.get("metadata") or {})
         node_id = call.conductor.create_member(call.ctxt, *which)
-        number = 0
-        if group is not None:
-            number = call.conductor.add_members(call.ctxt, group.id, [node_id])
+        if asked.get("role"):
+            call.conductor.change_member(call.ctxt, node_id, {"role": asked["role"]})
+        number = 0 if group is None else _joined(call, group.id, node_id)
         node = call.find(MEMBERS, node_id)
         return call.accepted({"node": _shown(call, node)}, number or _last_about(call, node))
 
@@ -53,7 +56,7 @@ class Nodes:
         asked = call.query.boolean("show_details")
         return {"node": _shown(call, node, views.details(node) if asked else None)}
 
-    @operation("nodes:update", body=schemas.NODE_UPDATE, on=_THE)
+    @operation("nodes:update", body=schemas.NODE_UPDATE, status=202, on=_THE)
     def update(self, call: Call, node: Member) -> Any:
         """Change the name, the role or the metadata of a node."""
         asked = call.body["node"]
@@ -63,14 +66,16 @@ class Nodes:
             name=asked.get("name"), role=asked.get("role"), meta=asked.get("metadata")
         )
         call.conductor.change_member(call.ctxt, node.id, changed)
-        return {"node": _shown(call, call.find(MEMBERS, node.id))}
+        shown = {"node": _shown(call, call.find(MEMBERS, node.id))}
+        # It is done already: clients that wait for the action look at the last one there was.
+        return call.accepted(shown, _last_about(call, node))
 
     @operation("nodes:delete", status=202, on=_THE)
     def delete(self, call: Call, node: Member) -> Any:
         """Delete a node with its server; its cluster is smaller then."""
         return call.accepted(None, call.conductor.delete_member(call.ctxt, node.id))
 
-    @operation("nodes:action", status=202, on=_THE)
+    @operation("nodes:action", body=schemas.CHECK, status=202, on=_THE)
     def check(self, call: Call, node: Member) -> Any:
         """Have the cluster of a node looked at."""
         if node.group_id is None:
@@ -106,11 +111,24 @@ ACTIONS = {"check": "check", "recover": "recover"}
 
 
 def _last_about(call: Call, node: Member) -> int:
-    """Return the last operation about a node's server: of those that begin no other one."""
-    return call.read(actions.last_of_server, str(node.server_uuid)) or 0
+    """Return the last operation about a node's server, or its cluster: of requests that begin no
+    other one."""
+    number = call.read(actions.last_of_server, str(node.server_uuid))
+    if number is None and node.group_id is not None:
+        number = next((one.id for one in call.read(actions.last, node.group_id, 1)), None)
+    return number or 0
+
+
+def _joined(call: Call, group_id: str, node_id: str) -> int:
+    """Have a cluster take a new node, which is deleted again if that is refused."""
+    try:
+        return call.conductor.add_members(call.ctxt, group_id, [node_id])
+    except MicronovaError:
+        call.conductor.delete_member(call.ctxt, node_id)
+        raise
 
 
 def _shown(call: Call, one: Member, details: Any = None) -> dict[str, Any]:
     names = call.read(reads.names, PROFILES, [one.profile_id])
     waits = call.read(waiting.of_servers, views.placed([one]))
-    return views.node(one, names.get(one.profile_id, ""), waits, details)
+    return views.node(call, one, names.get(one.profile_id, ""), waits, details)

@@ -35,7 +35,7 @@ class Policies:
         """Check the spec of a policy, and make none."""
         spec = call.body["policy"]["spec"]
         policy_specs.check_policy(spec)
-        return {"policy": {"spec": spec, "type": views.type_of(spec), "name": "validated_policy"}}
+        return {"policy": views.valid_policy(call, spec)}
 
     @operation("policies:get", on=_THE)
     def show(self, call: Call, policy: Policy) -> Any:

@@ -39,9 +39,7 @@ class Profiles:
         """Check the spec of a profile, and make none."""
         spec = call.body["profile"]["spec"]
         specs.create_of(call, spec)
-        return {
-            "profile": {"spec": spec, "type": views.type_of(spec), "name": "validated_profile"}
-        }
+        return {"profile": views.valid_profile(call, spec)}
 
     @operation("profiles:get", on=_THE)
     def show(self, call: Call, profile: Profile) -> Any:

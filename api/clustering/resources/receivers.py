@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from api.clustering import schemas, views
 from api.clustering.call import Call, changes, operation, the
+from api.clustering.errors import NotAtVersion
+from api.clustering.resources.actions import id_of
 from api.clustering.resources.clusters import referred
 from common import ids
 from common.errors import Forbidden, Invalid, NotFound, Unimplemented
@@ -23,6 +26,7 @@ _TYPES = ("webhook", "message")
 _NAMES = frozenset(CLUSTER_ACTIONS.values())
 _SECONDS = 60
 _COUNT_MOST = 1000
+_COUNT = re.compile("[1-9][0-9]{0,2}|1000", re.ASCII)
 
 
 class Receivers:
@@ -33,7 +37,7 @@ class Receivers:
         """List receivers."""
         wanted = call.filters("name", "cluster_id", "user", type=_TYPES, action=_NAMES)
         if clusters := wanted.get("cluster_id"):
-            wanted["cluster_id"] = tuple(referred(call, GROUPS, one).id for one in clusters)
+            wanted["cluster_id"] = tuple(id_of(call, one, GROUPS) for one in clusters)
         found = call.listed(RECEIVERS, wanted)
         return {"receivers": [views.receiver(call, one) for one in found]}
 
@@ -68,7 +72,13 @@ class Receivers:
         """Show a receiver."""
         return {"receiver": views.receiver(call, receiver)}
 
-    @operation("receivers:update", body=schemas.RECEIVER_UPDATE, since="1.7", on=_THE)
+    @operation(
+        "receivers:update",
+        body=schemas.RECEIVER_UPDATE,
+        since="1.7",
+        absent=NotAtVersion,
+        on=_THE,
+    )
     def update(self, call: Call, receiver: Receiver) -> Any:
         """Change the name, the action or the parameters of a receiver."""
         asked = call.body["receiver"]
@@ -88,8 +98,8 @@ class Receivers:
 
     @operation("receivers:update", on=_THE)
     def notify(self, call: Call, receiver: Receiver) -> Any:
-        """Read the messages of a receiver: not supported."""
-        raise Unimplemented("Receivers of the type message are not supported; webhooks are.")
+        """Read the messages of a receiver, which a webhook has not got."""
+        raise Invalid("Only receivers of the type message are notified.")
 
 
 class Webhooks:
@@ -97,15 +107,14 @@ class Webhooks:
 
     @operation(status=202)
     def trigger(self, call: Call, receiver_id: str) -> Any:
-        """Carry out what a webhook is for; the body, of whatever alert, is not read."""
+        """Carry out what a webhook is for; the body, of whatever alert, may name a count."""
         found: Receiver | None = call.read(RECEIVERS.get, receiver_id, None)
         secret = call.query.last("key") or ""
         known = "0" * 64 if found is None else found.key_hash
         if not webhooks.is_of(known, receiver_id, secret) or found is None:
             raise NotFound(f"The receiver '{receiver_id}' could not be found.")
-        params: dict[str, Any] = {}
-        if (count := call.query.number("count")) is not None:
-            params = _params({"count": count})
+        count = call.query.number("count")
+        params = _count_in(call.body) if count is None else _params({"count": count})
         call.ctxt.project_id, call.ctxt.user_id = found.project_id, found.user_id
         key_hash = webhooks.hashed(receiver_id, secret)
         number = call.conductor.trigger_receiver(call.ctxt, receiver_id, key_hash, params)
@@ -129,3 +138,12 @@ def _params(given: Any) -> dict[str, Any]:
     if not 1 <= int(count) <= _COUNT_MOST:
         raise Invalid(f"count must be from 1 to {_COUNT_MOST}.")
     return {"count": int(count)}
+
+
+def _count_in(body: Any) -> dict[str, Any]:
+    """Return the parameters that the body of a call names, as Senlin reads it: its count, or
+    that of its `params`. What else alerts say there is ignored."""
+    given = body if isinstance(body, dict) else {}
+    params = given.get("params")
+    count = str((params if isinstance(params, dict) else given).get("count"))
+    return {"count": int(count)} if _COUNT.fullmatch(count) else {}

@@ -8,7 +8,7 @@ from typing import Any
 from api.clustering.call import Call, operation
 from api.clustering.policy_specs import POLICY_TYPES
 from api.clustering.specs import PROFILE_TYPES, PROPERTIES
-from common.errors import NotFound
+from common.errors import Invalid, NotFound
 from common.release import VERSION
 from common.resources.groups import DELETION_TYPE, First, Repair
 
@@ -34,9 +34,10 @@ class Types:
         schema = _PROFILE if self.noun == "profile" else _POLICIES[kind]
         version = self._types[kind]
         shown = {"name": f"{kind}-{version}", "schema": schema}
-        return {f"{self.noun}_type": {**shown, "support_status": {version: _SUPPORTED}}}
+        supported = call.since(_LISTED_SINCE, support_status={version: _SUPPORTED})
+        return {f"{self.noun}_type": {**shown, **supported}}
 
-    @operation("{noun}_types:get")
+    @operation("{noun}_types:get", errors={NotFound: Invalid})
     def operations(self, call: Call, name: str) -> Any:
         """List the operations of a type: none."""
         self._known(name)

@@ -38,8 +38,11 @@ def _document(call: Call) -> dict[str, Any]:
         "version": VERSIONS.text(VERSIONS.newest),
         "min_version": VERSIONS.text(VERSIONS.oldest),
         "max_version": VERSIONS.text(VERSIONS.newest),
-        "links": [{"rel": "self", "href": f"{call.root}/"}],
-        "media_types": [
+        "links": [
+            {"rel": "self", "href": f"{call.root}/"},
+            {"rel": "help", "href": "https://docs.openstack.org/api-ref/clustering"},
+        ],
+        "media-types": [
             {
                 "base": "application/json",
                 "type": "application/vnd.openstack.clustering-v1+json",

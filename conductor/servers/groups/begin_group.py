@@ -246,10 +246,10 @@ def resize(
 
 def sized(desired: int, asked: Resize) -> int:
     """Return the size that the request asks for; limits are not applied. Pure."""
-    if asked.kind is None:
-        return desired
     if asked.kind == EXACT:
         return int(asked.number)
+    if asked.kind is None or not asked.number:
+        return desired
     if asked.kind == CHANGE:
         return desired + int(asked.number)
     exact = desired * asked.number / 100
@@ -327,15 +327,15 @@ def members_of(
 ) -> list[Member]:
     """Return members by their IDs, all in this group; None: in none.
 
-    Raises NotFound, Conflict.
+    Raises NotFound, Invalid.
     """
     found = [store.member(connection, one, scope(ctxt)) for one in dict.fromkeys(wanted)]
     if not found:
         raise Invalid("No node is named.")
     for one in found:
         if one.group_id != group_id:
-            where = "in no cluster" if group_id is None else "a member of the cluster"
-            raise Conflict(f"The node '{one.name}' is not {where}.")
+            where = "in a cluster already" if group_id is None else "not a member of the cluster"
+            raise Invalid(f"The node '{one.name}' is {where}.")
     return found
 
 

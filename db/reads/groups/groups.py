@@ -295,6 +295,23 @@ def ids_of_members(
     return found
 
 
+def ids_of_policies(
+    connection: sa.Connection, group_ids: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    """Return group → the IDs of the policies that it has, by their names. One query."""
+    of, policy = scaling_bindings.c, scaling_policies.c
+    query = (
+        sa.select(of.group_id, of.policy_id)
+        .join(scaling_policies, policy.id == of.policy_id)
+        .where(of.group_id.in_(group_ids))
+        .order_by(of.group_id, policy.name, of.id)
+    )
+    found: dict[str, list[str]] = {}
+    for group_id, policy_id in connection.execute(query):
+        found.setdefault(group_id, []).append(policy_id)
+    return found
+
+
 def bindings(connection: sa.Connection, group_id: str) -> list[Binding]:
     """Return the policies that a group has, by their names. One query."""
     of, policy = scaling_bindings.c, scaling_policies.c

@@ -109,7 +109,7 @@ def test_a_filter_that_no_list_has_is_refused(api: ClusteringApi, noun: str) -> 
     assert (status, body["error"]["message"]) == (400, "Invalid parameter colour")
     assert api.ask("GET", f"/{noun}?limit=5&sort=created_at&global_project=False")[0] == 200
     assert api.ask("GET", f"/{noun}?sort=colour")[0] == 400
-    assert api.ask("GET", f"/{noun}?marker=nobody")[0] == 404
+    assert api.ask("GET", f"/{noun}?marker=nobody")[0] == 400
 
 
 @pytest.mark.parametrize(

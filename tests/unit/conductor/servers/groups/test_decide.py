@@ -290,6 +290,8 @@ def test_members_are_spread_over_zones() -> None:
         (begin_group.PERCENTAGE, -30, 1, 4),
         (begin_group.PERCENTAGE, 1, 1, 6),
         (begin_group.PERCENTAGE, 1, 3, 8),
+        (begin_group.PERCENTAGE, 0, 1, 5),
+        (begin_group.PERCENTAGE, 0, 3, 5),
         (None, 0, 1, 5),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from cli.audits import answer
 from cli.cloud import Cloud
@@ -222,7 +223,7 @@ class ExplainGroup(Command):
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Print it."""
-        path = f"/clusters/{parsed_args.group}/explanation"
+        path = f"{path_of(parsed_args.group)}/explanation"
         found = answer(api(self.cloud).get(path))["explanation"]
         self.app.stdout.write("\n".join(explained(found)) + "\n")
 
@@ -276,15 +277,20 @@ def api(cloud: Cloud) -> Any:
     return cloud.connection.clustering
 
 
+def path_of(name_or_id: str) -> str:
+    """Return the path of a group: a name may have characters that would end it."""
+    return f"/clusters/{quote(name_or_id, safe='')}"
+
+
 def get(cloud: Cloud, name_or_id: str) -> Mapping[str, Any]:
     """Return a group."""
-    found: Mapping[str, Any] = answer(api(cloud).get(f"/clusters/{name_or_id}"))["cluster"]
+    found: Mapping[str, Any] = answer(api(cloud).get(path_of(name_or_id)))["cluster"]
     return found
 
 
 def act(cloud: Cloud, name_or_id: str, action: str, **values: Any) -> None:
     """Have an action carried out."""
-    answer(api(cloud).post(f"/clusters/{name_or_id}/actions", json={action: values}))
+    answer(api(cloud).post(f"{path_of(name_or_id)}/actions", json={action: values}))
 
 
 def config_of(given: Mapping[str, str] | None) -> dict[str, str]:

@@ -56,3 +56,22 @@ def test_an_explanation_names_what_is_kept() -> None:
         "  db-1  ACTIVE  s1",
         "      ports of its place: p1, p2",
     ]
+
+
+def test_a_name_is_no_other_group_s() -> None:
+    asked: list[str] = []
+
+    def answer(path: str, **_: Any) -> Any:
+        asked.append(path)
+        return SimpleNamespace(status_code=200, ok=True, json=lambda: {"cluster": _GROUP})
+
+    clustering = SimpleNamespace(get=answer, post=answer)
+    cloud: Any = SimpleNamespace(connection=SimpleNamespace(clustering=clustering))
+    for name in ("web#1", "web?x", "web 1"):
+        group.get(cloud, name)
+        group.act(cloud, name, "recover")
+    assert asked == [
+        *("/clusters/web%231", "/clusters/web%231/actions"),
+        *("/clusters/web%3Fx", "/clusters/web%3Fx/actions"),
+        *("/clusters/web%201", "/clusters/web%201/actions"),
+    ]

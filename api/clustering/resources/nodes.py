@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.clustering import recovery, schemas, views
+from api.clustering import details, recovery, schemas, views
 from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
 from common.errors import Conflict, MicronovaError, Unimplemented
@@ -54,7 +54,7 @@ class Nodes:
     def show(self, call: Call, node: Member) -> Any:
         """Show a node, and its server where that is asked for."""
         asked = call.query.boolean("show_details")
-        return {"node": _shown(call, node, views.details(node) if asked else None)}
+        return {"node": _shown(call, node, details.of(call, node) if asked else None)}
 
     @operation("nodes:update", body=schemas.NODE_UPDATE, status=202, on=_THE)
     def update(self, call: Call, node: Member) -> Any:
@@ -128,7 +128,7 @@ def _joined(call: Call, group_id: str, node_id: str) -> int:
         raise
 
 
-def _shown(call: Call, one: Member, details: Any = None) -> dict[str, Any]:
+def _shown(call: Call, one: Member, its: Any = None) -> dict[str, Any]:
     names = call.read(reads.names, PROFILES, [one.profile_id])
     waits = call.read(waiting.of_servers, views.placed([one]))
-    return views.node(call, one, names.get(one.profile_id, ""), waits, details)
+    return views.node(call, one, names.get(one.profile_id, ""), waits, its)

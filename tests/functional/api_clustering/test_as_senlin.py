@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from db import schema
 from tests.functional.api_clustering.conftest import SPEC, ClusteringApi
+from tests.functional.conductor.harness import IMAGE
 
 DELETION = {"type": "senlin.policy.deletion", "version": "1.1", "properties": {}}
 HEALTH = {"type": "senlin.policy.health", "version": "1.2", "properties": {}}
@@ -182,6 +184,20 @@ def test_a_node_has_its_role_from_the_beginning(api: ClusteringApi) -> None:
     status, made = api.ask("POST", "/nodes", {"node": asked})
     assert (status, made["node"]["role"]) == (202, "first")
     assert api.show("/nodes/alone", "node")["role"] == "first"
+
+
+def test_the_details_of_a_node_are_its_server_s(api: ClusteringApi) -> None:
+    api.cluster(1, profile=api.profile(metadata={"release": "2"}))
+    shown = api.show("/nodes/web-1?show_details=True", "node")
+    details = shown["details"]
+    assert (details["id"], details["name"]) == (shown["physical_id"], "web-1")
+    assert (details["status"], details["OS-EXT-STS:power_state"]) == ("ACTIVE", 1)
+    (flavor,) = api.world.rows(schema.flavors)
+    assert (details["flavor"], details["image"]) == (flavor.flavorid, IMAGE)
+    assert (details["metadata"]["release"], details["attached_volumes"]) == ("2", [])
+    assert isinstance(details["addresses"], dict)
+    assert isinstance(details["security_groups"], str)
+    assert "details" not in api.show("/nodes/web-1?show_details=false", "node")
 
 
 def test_a_node_that_its_cluster_does_not_take_is_none(api: ClusteringApi) -> None:

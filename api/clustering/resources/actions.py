@@ -8,12 +8,13 @@ from typing import Any
 
 from api.clustering import views
 from api.clustering.call import Call, operation
-from common.errors import NotFound, Unimplemented
+from common.errors import Invalid, NotFound, Unimplemented
 from db.reads.groups import actions
 from db.reads.groups.actions import Action
 from db.reads.groups.groups import GROUPS, MEMBERS, Kind
 from db.reads.groups.shown import ACTION_STATUSES, ACTIONS, EVENT_LEVELS
-from db.reads.keyset import MarkerNotFound
+from db.reads.keyset import MarkerNotFound, Page
+from db.reads.volumes.block_storage import Filter
 
 _DIGITS = 18
 #: with those of Senlin that nothing has here
@@ -38,12 +39,12 @@ class Actions:
     @operation("actions:get")
     def show(self, call: Call, action_id: str) -> Any:
         """Show an action."""
-        return {"action": views.action(call, _find(call, action_id, "action"))}
+        return {"action": views.action(call, _action(call, action_id))}
 
     @operation("actions:get")
     def update(self, call: Call, action_id: str) -> Any:
         """Cancel an action: not supported."""
-        _find(call, action_id, "action")
+        _action(call, action_id)
         raise Unimplemented("Actions are not cancelled: another one takes their place.")
 
 
@@ -64,6 +65,17 @@ class Events:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
+def _action(call: Call, text: str) -> Action:
+    """Return the action of this ID or name."""
+    if _is_number(text):
+        return _find(call, text, "action")
+    where, two = Filter(call.reach, {"name": text}), Page(limit=2)
+    found: list[Action] = call.read(actions.listing, where, [("id", False)], two)
+    if len(found) > 1:
+        raise Invalid(f"More than one action has the name '{text}': give its ID.")
+    return found[0] if found else _find(call, text, "action")
 
 
 def _find(call: Call, text: str, noun: str) -> Action:

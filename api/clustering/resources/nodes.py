@@ -7,7 +7,7 @@ from typing import Any
 from api.clustering import details, recovery, schemas, views
 from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
-from common.errors import Conflict, MicronovaError, Unimplemented
+from common.errors import MicronovaError, Unimplemented
 from common.resources.groups import GroupAction, Repair
 from db.reads.groups import actions
 from db.reads.groups import groups as reads
@@ -79,8 +79,10 @@ class Nodes:
     def check(self, call: Call, node: Member) -> Any:
         """Have the cluster of a node looked at."""
         if node.group_id is None:
-            raise Conflict(f"The node '{node.name}' is in no cluster, so nothing looks after it.")
-        number = call.conductor.tend_group(call.ctxt, node.group_id, GroupAction.CHECK)
+            # Its status is always that of now.
+            number = _last_about(call, node)
+        else:
+            number = call.conductor.tend_group(call.ctxt, node.group_id, GroupAction.CHECK)
         return call.accepted({"action": str(number)}, number)
 
     @operation("nodes:action", body=schemas.RECOVER_NODE, status=202, on=_THE)

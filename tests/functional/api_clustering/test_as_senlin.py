@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from db import schema
+from tests.fixtures import auth
 from tests.functional.api_clustering.conftest import SPEC, ClusteringApi
 from tests.functional.conductor.harness import IMAGE
 
@@ -209,6 +210,24 @@ def test_a_node_that_its_cluster_does_not_take_is_none(api: ClusteringApi) -> No
 
 
 # --- actions
+
+
+def test_an_action_is_found_by_its_name(api: ClusteringApi) -> None:
+    group = api.cluster(0)
+    name = f"cluster_create_{group[:8]}"
+    assert api.show(f"/actions/{name}", "action")["target"] == group
+    assert api.ask("GET", f"/actions/{name}", token=auth.OTHER)[0] == 404
+    for size in (1, 2):
+        api.act(group, "resize", {"max_size": size})
+    assert api.ask("GET", f"/actions/cluster_resize_{group[:8]}")[0] == 400
+    assert api.ask("GET", f"/events/{name}")[0] == 404
+
+
+def test_a_node_in_no_cluster_is_checked(api: ClusteringApi) -> None:
+    api.ask("POST", "/nodes", {"node": {"name": "alone", "profile_id": api.profile()}})
+    status, begun = api.ask("POST", "/nodes/alone/actions", {"check": {}})
+    assert status == 202
+    assert api.show(f"/actions/{begun['action']}", "action")["action"] == "NODE_CREATE"
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,10 @@ _SPEC: Schema = {
         "type": _REFERENCE,
         "version": {"type": ["string", "number"]},
         "properties": {"type": "object"},
+        "description": {},
     },
     "required": ["type", "version"],
+    "additionalProperties": False,
 }
 
 

@@ -146,6 +146,15 @@ def test_what_is_valid_is_shown_as_what_is_made(api: ClusteringApi) -> None:
     assert set(found["policy"]) == PROFILE_KEYS - {"metadata"} | {"data"}
 
 
+@pytest.mark.parametrize(("noun", "spec"), [("profile", SPEC), ("policy", DELETION)])
+def test_a_misspelled_spec_is_refused(api: ClusteringApi, noun: str, spec: Any) -> None:
+    path = f"/{noun}s".replace("ys", "ies")
+    for key, made, valid in (("propertise", 400, 400), ("description", 201, 200)):
+        body = {noun: {"name": "x", "spec": {**spec, key: "x"}}}
+        assert api.ask("POST", path, body)[0] == made
+        assert api.ask("POST", f"{path}/validate", body)[0] == valid
+
+
 @pytest.mark.parametrize("noun", ["profile", "policy", "receiver"])
 def test_names_are_as_long_as_senlin_s(api: ClusteringApi, noun: str) -> None:
     profile = api.profile()

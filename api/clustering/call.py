@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
+from urllib.parse import urlencode
 
 import falcon
 
@@ -25,7 +26,6 @@ _WORDS = Words(words.of_body, standard=NUMBERS_IN_STRINGS)
 MAX_LIMIT = 1000
 #: what every list takes beside its filters
 _PAGING = ("limit", "marker", "sort", "global_project")
-R = TypeVar("R")
 
 operation = Describe(_WORDS, _WORDS, oldest="1.0")
 
@@ -38,6 +38,10 @@ class Call(versioned.Call):
     """The URL under which the client reached the API, with its version."""
     token: str = ""
     """The token of the request."""
+    url: str = ""
+    """The URL of the request, without its query."""
+    next_page: str | None = None
+    """The URL of the rest of a list that is longer than a page may be."""
 
     def expect_query(self, validate: Validator | None) -> None:
         """Do nothing: lists check it, and others ignore what they don't know."""
@@ -71,12 +75,12 @@ class Call(versioned.Call):
 
     def page_of(
         self,
-        listing: Callable[..., list[R]],
+        listing: Callable[..., list[Any]],
         sortable: Collection[str],
         wanted: Mapping[str, Any],
         first: str,
         marked: Callable[[str], str | int] = str,
-    ) -> list[R]:
+    ) -> list[Any]:
         """Return a page of what has these values, by the query string, sorted by `first` unless
         that says how; `marked` checks a marker. Raises Invalid, Forbidden, MarkerNotFound."""
         everybody = self.query.boolean("global_project")
@@ -86,7 +90,11 @@ class Call(versioned.Call):
         order = self.order(sortable) or [(first, False)]
         limit, marker = self.query.page(MAX_LIMIT)
         page = Page(limit=limit, marker=None if marker is None else marked(marker))
-        return self.read(listing, where, order, page)
+        found = self.read(listing, where, order, page)
+        if len(found) == MAX_LIMIT:
+            after = urlencode({**self.query, "marker": found[-1].id}, doseq=True)
+            self.next_page = f"{self.url}?{after}"
+        return found
 
     def order(self, sortable: Collection[str]) -> list[tuple[str, bool]]:
         """Return (name, descending) of each sort key: `name:desc,created_at`."""
@@ -144,7 +152,14 @@ class ClusteringApi(VersionedApi[Call]):
             query=query,
             root=f"{req.forwarded_prefix.rstrip('/')}/v1",
             token=req.get_header("X-Auth-Token") or "",
+            url=f"{req.forwarded_prefix.rstrip('/')}{req.path}",
         )
+
+    def send(self, resp: falcon.Response, call: Call, result: Any, status: int) -> None:
+        """Answer, and name the rest of a list: Senlin's have no end, and bodies no links."""
+        super().send(resp, call, result, status)
+        if call.next_page is not None:
+            resp.set_header("Link", f'<{call.next_page}>; rel="next"')
 
 
 class WebhookApi(ClusteringApi):

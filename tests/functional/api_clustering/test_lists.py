@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from common import clock
+from db import schema
 from tests.fixtures import auth
 from tests.functional.api_clustering.conftest import ClusteringApi
 
@@ -124,6 +126,29 @@ def test_a_filter_that_no_list_has_is_refused(api: ClusteringApi, noun: str) -> 
 def test_a_value_that_nothing_has_is_refused(api: ClusteringApi, query: str) -> None:
     api.cluster(0)
     assert api.ask("GET", f"/{query}")[0] == 400
+
+
+def test_a_list_that_is_cut_names_its_rest(api: ClusteringApi) -> None:
+    rows = [
+        {
+            **{"id": f"{index:036}", "project_id": "demo", "user_id": "demo"},
+            **{"name": f"n{index}", "spec": DELETION, "created_at": clock.utcnow()},
+        }
+        for index in range(1003)
+    ]
+    insert = schema.scaling_policies.insert()
+    api.world.conductor.store.run(lambda c: c.execute(insert, rows))
+
+    def names(answer: Any) -> list[str]:
+        return [one["name"] for one in answer.json["policies"]]
+
+    first = api.answer("GET", "/v1/policies?sort=name&type=senlin.policy.deletion-1.1")
+    link, _, rel = first.headers["link"].partition("; ")
+    assert rel == 'rel="next"'
+    last = api.answer("GET", "/v1" + link.strip("<>").partition("/v1")[2])
+    assert names(first) + names(last) == sorted(one["name"] for one in rows)
+    assert "link" not in last.headers
+    assert "link" not in api.answer("GET", "/v1/policies?limit=2").headers
 
 
 def test_policies_of_a_cluster_are_filtered(api: ClusteringApi) -> None:

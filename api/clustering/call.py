@@ -113,9 +113,15 @@ class Call(versioned.Call):
         return Reply(body, 202, {"Location": f"{self.root}/actions/{number}"})
 
 
-def changes(**values: Any) -> dict[str, Any]:
+def stripped(name: str | None) -> str | None:
+    """Return a name without the spaces around it, with which no path would find it."""
+    return None if name is None else name.strip()
+
+
+def changes(*, name: str | None, **values: Any) -> dict[str, Any]:
     """Return what an update names. Raises Invalid, as Senlin does, where that is nothing."""
-    named = {name: value for name, value in values.items() if value is not None}
+    asked = {"name": stripped(name), **values}
+    named = {key: value for key, value in asked.items() if value is not None}
     if not named:
         raise Invalid("No property needs an update.")
     return named

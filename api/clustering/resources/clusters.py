@@ -8,7 +8,7 @@ from typing import Any
 from oslo_utils import strutils
 
 from api.clustering import explanation, recovery, schemas, views
-from api.clustering.call import Call, operation, the
+from api.clustering.call import Call, operation, stripped, the
 from api.clustering.errors import NotAtVersion
 from common.errors import Invalid, NotFound, Unimplemented
 from common.resources.groups import UNLIMITED, GroupAction, Repair
@@ -86,7 +86,7 @@ class Clusters:
         asked = call.body["cluster"]
         profile = asked.get("profile_id")
         changes = GroupChanges(
-            asked.get("name"),
+            stripped(asked.get("name")),
             None if profile is None else referred(call, PROFILES, profile).id,
             _truth(asked.get("profile_only")),
             _timeout(asked),

@@ -171,6 +171,17 @@ def test_names_are_as_long_as_senlin_s(api: ClusteringApi, noun: str) -> None:
         assert api.ask("POST", path, body)[0] == status
 
 
+@pytest.mark.parametrize("noun", ["profile", "policy", "receiver", "cluster", "node"])
+def test_names_have_no_spaces_around_them(api: ClusteringApi, noun: str) -> None:
+    api.cluster(1)
+    policy(api)
+    webhook(api)
+    path = f"/{noun}s".replace("ys", "ies")
+    found = api.show(path, path.strip("/"))[0]["id"]
+    assert api.ask("PATCH", f"{path}/{found}", {noun: {"name": " other "}})[0] in (200, 202)
+    assert api.show(f"{path}/other", noun)["id"] == found
+
+
 def test_an_update_of_a_node_is_accepted(api: ClusteringApi) -> None:
     api.cluster(1)
     answer = api.answer("PATCH", "/v1/nodes/web-1", {"node": {"role": "first"}})

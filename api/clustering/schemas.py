@@ -190,4 +190,5 @@ RECEIVER = _record(
 RECEIVER_UPDATE = _record(
     "receiver", name=_LONG_NAME_OR_NONE, action=_REFERENCE_OR_NONE, params=_PARAMS
 )
+ACTION_UPDATE = _record("action", ("status",), status={"enum": ["CANCELLED"]})
 QUOTA = _record("quota", ("groups",), groups={**_NUMBER, "type": ["integer", "string"]})

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Collection
 from typing import Any
 
-from api.clustering import views
+from api.clustering import schemas, views
 from api.clustering.call import Call, operation
 from common.errors import Invalid, NotFound, Unimplemented
 from db.reads.groups import actions
@@ -41,7 +41,7 @@ class Actions:
         """Show an action."""
         return {"action": views.action(call, _action(call, action_id))}
 
-    @operation("actions:get")
+    @operation("actions:get", body=schemas.ACTION_UPDATE)
     def update(self, call: Call, action_id: str) -> Any:
         """Cancel an action: not supported."""
         _action(call, action_id)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from oslo_utils import strutils
+
 from api.clustering import details, recovery, schemas, views
 from api.clustering.call import Call, changes, operation, the
 from api.clustering.resources.clusters import referred
@@ -62,6 +64,8 @@ class Nodes:
         asked = call.body["node"]
         if asked.get("profile_id") is not None:
             raise Unimplemented("A node has its cluster's profile: update the cluster.")
+        if strutils.bool_from_string(asked.get("tainted")):
+            raise Unimplemented("Nodes are not tainted; delete the node that is to leave.")
         changed = changes(
             name=asked.get("name"), role=asked.get("role"), meta=asked.get("metadata")
         )

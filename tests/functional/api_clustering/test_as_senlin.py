@@ -295,6 +295,22 @@ def test_a_delete_with_a_wrong_force_is_refused(api: ClusteringApi) -> None:
     assert api.ask("DELETE", "/clusters/web?force=true")[0] == 202
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [({"action": {"status": "CANCELLED"}}, 501), ({"action": {"status": "DONE"}}, 400), ({}, 400)],
+)
+def test_an_action_is_not_cancelled(api: ClusteringApi, body: Any, status: int) -> None:
+    api.cluster(0)
+    assert api.ask("PATCH", "/actions/1", body)[0] == status
+
+
+def test_a_node_is_not_tainted(api: ClusteringApi) -> None:
+    api.cluster(1)
+    for tainted, status in ((True, 501), ("True", 501), (False, 202)):
+        changed = {"node": {"role": "first", "tainted": tainted}}
+        assert api.ask("PATCH", "/nodes/web-1", changed)[0] == status
+
+
 # --- webhooks
 
 

@@ -143,6 +143,7 @@ def _engine(
     engine = sa.create_engine(url, **options, pool_recycle=1800, pool_use_lifo=True)
     if backend == "postgresql":
         _check_when_in_doubt(engine, idle_seconds)
+        sa.event.listen(engine, "connect", _count_in_utc)
     return engine
 
 
@@ -196,6 +197,13 @@ def _regexp(pattern: str, value: str | None) -> bool | None:
 def _transactions_read_only(connection: Any, _: Any) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION TRANSACTION READ ONLY")
+
+
+def _count_in_utc(connection: Any, _record: Any) -> None:
+    # A time of another zone takes a multiple of the time to read, and lists have thousands.
+    with connection.cursor() as cursor:
+        cursor.execute("SET TIME ZONE 'UTC'")
+    connection.commit()
 
 
 def _session_read_only(connection: Any, _record: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 
 import pytest
@@ -100,3 +101,18 @@ def test_a_reader_can_not_write(postgres_url: str) -> None:
         connection.execute(schema.project_locks.insert(), {"project_id": "p"})
     writer.dispose()
     reader.dispose()
+
+
+def test_sessions_give_times_in_utc(postgres_url: str) -> None:
+    owner = sa.create_engine(postgres_url, isolation_level="AUTOCOMMIT")
+    with owner.connect() as connection:
+        name = sa.make_url(postgres_url).database
+        connection.exec_driver_sql(f"ALTER DATABASE {name} SET timezone = 'Asia/Tokyo'")
+    for one in (engine.writer(postgres_url), engine.reader(postgres_url)):
+        with one.connect() as connection:
+            for _ in range(2):
+                now = connection.execute(sa.select(sa.func.now())).scalar_one()
+                assert now.tzinfo is datetime.UTC
+                connection.rollback()
+        one.dispose()
+    owner.dispose()

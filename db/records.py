@@ -6,11 +6,13 @@ import dataclasses
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar, dataclass_transform
 
 import sqlalchemy as sa
 
 from common.resources.states import ResourceType
+
+T = TypeVar("T")
 
 
 class Record(Protocol):
@@ -41,7 +43,17 @@ def columns(
     return [one.label(name) if name in made else one for name, one in found.items()]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True)
+def record(cls: type[T]) -> type[T]:
+    """Make a dataclass of a wide row, which only the type checker freezes.
+
+    The fields of a frozen one are set by calls: in a list of servers that takes longer than to
+    read them.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+@record
 class ServerRecord:
     """What both sides read of a server; sizes in MiB and GiB. JSON columns are as written."""
 

@@ -12,14 +12,14 @@ from common.context import RequestContext
 from common.messages.commands import Command, Placed
 from common.resources.states import ResourceType
 from conductor.plans import CommandPlan, Params, Plan
-from db.records import OperationRecord, ServerRecord
+from db.records import OperationRecord, ServerRecord, record
 
 P = TypeVar("P", bound=Plan)
 A = TypeVar("A", bound=Params)
 C = TypeVar("C", bound=Command)
 
 
-@dataclass(frozen=True)
+@record
 class Server(ServerRecord):
     """One server's record, without the data for its guest."""
 

@@ -19,7 +19,7 @@ from db.json_rows import rows_of
 from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
 from db.reads.servers import search
-from db.records import FaultRecord, ServerRecord, columns
+from db.records import FaultRecord, ServerRecord, columns, record
 from db.types import UtcDateTime
 
 COMPUTE = "nova-compute"
@@ -41,7 +41,7 @@ class Extent(enum.IntEnum):
     """And the state of the host."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Server(ServerRecord):
     """A row of `servers`, with what else lists show."""
 

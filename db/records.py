@@ -76,8 +76,6 @@ class ServerRecord:
     pinned_availability_zone: str | None
     host: str | None
     node: str | None
-    cluster: str | None
-    vmid: int | None
     meta: Mapping[str, str]
     tags: Sequence[str]
     addresses: Sequence[Mapping[str, Any]]

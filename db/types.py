@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
@@ -90,6 +92,28 @@ def _with_t(text: str | None) -> str | None:
 
 #: JSON; binary on PostgreSQL
 Json: sa.types.TypeEngine[Any] = sa.JSON().with_variant(postgresql.JSONB(), "postgresql")
+
+
+class SharedJson(sa.types.TypeDecorator[Any]):
+    """JSON cast to text, of which each text is loaded once: many rows have the same.
+
+    What is read belongs to all of them, and isn't changed.
+    """
+
+    impl = sa.Text
+    cache_ok = True
+
+    def result_processor(
+        self, dialect: sa.engine.Dialect, coltype: object
+    ) -> Callable[[Any], Any]:
+        """Return what loads a text, or finds what it was loaded to."""
+        return _loaded
+
+
+@functools.lru_cache(256)
+def _loaded(text: str | None) -> Any:
+    return None if text is None else orjson.loads(text)
+
 
 #: JSON whose objects keep their order: JSONB sorts keys
 OrderedJson: sa.types.TypeEngine[Any] = sa.JSON()

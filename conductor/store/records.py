@@ -24,6 +24,8 @@ class Server(ServerRecord):
     """One server's record, without the data for its guest."""
 
     operation_id: int | None
+    cluster: str | None
+    vmid: int | None
     vcpus: int
     memory_mib: int
     disk_gib: int

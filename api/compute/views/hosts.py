@@ -61,7 +61,8 @@ def _reports(last_seen_at: datetime.datetime | None, down_seconds: float) -> boo
 class HostStatus:
     """The `host_status` of servers that were read with their host's service."""
 
-    down_seconds: float
+    silent_since: datetime.datetime
+    """A service that wasn't seen after it is down."""
     unknown_only: bool
     """Whether the policy allows nothing but UNKNOWN."""
 
@@ -80,4 +81,5 @@ class HostStatus:
         if server.node_online is False:
             # The agent is up but can't reach the node.
             return "UNKNOWN"
-        return "UP" if _reports(server.service_seen_at, self.down_seconds) else "UNKNOWN"
+        seen_at = server.service_seen_at
+        return "UP" if seen_at is not None and seen_at > self.silent_since else "UNKNOWN"

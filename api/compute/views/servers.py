@@ -6,6 +6,8 @@ every server of the answer.
 
 from __future__ import annotations
 
+import datetime
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +21,7 @@ from api.compute.views.hosts import HostStatus
 from common import clock
 from common.resources import states
 from common.resources.states import VmState
-from db.reads.servers.servers import Server, faults_of
+from db.reads.servers.servers import Name, Server, faults_of
 from db.records import FaultRecord
 
 AUTO = "AUTO"
@@ -74,6 +76,7 @@ def status(server: Server) -> str:
     return states.status(server.vm_state, server.task_state)
 
 
+@functools.lru_cache(1024)
 def host_id(host: str | None, project_id: str) -> str:
     """Return an opaque ID of the host, different for each project."""
     return hashlib.sha224((project_id + host).encode()).hexdigest() if host else ""
@@ -237,7 +240,7 @@ class View:
         if sight.all_fields:
             view["os-extended-volumes:volumes_attached"] = _volumes(server, sight)
             if server.group_names:
-                names = sorted({name for (name,) in server.group_names})
+                names = sorted(set(server.group_names))
                 view["security_groups"] = [{"name": name} for name in names]
             host_status = sight.host_status and sight.host_status.of(server)
             if host_status is not None:
@@ -255,7 +258,7 @@ def _volumes(server: Server, sight: Sight) -> list[dict[str, Any]]:
     return found
 
 
-def basic(server: Server, links: Links) -> dict[str, Any]:
+def basic(server: Name, links: Links) -> dict[str, Any]:
     """Return a server in a short list."""
     return {
         "id": server.uuid,
@@ -290,7 +293,8 @@ def _host_status(call: Call, target: Mapping[str, Any] | None) -> HostStatus | N
     everything = call.allows("servers:show:host_status", target)
     if not everything and not call.allows("servers:show:host_status:unknown-only", target):
         return None
-    return HostStatus(call.cloud.conf.api.service_down_seconds, unknown_only=not everything)
+    down = datetime.timedelta(seconds=call.cloud.conf.api.service_down_seconds)
+    return HostStatus(clock.utcnow() - down, unknown_only=not everything)
 
 
 def view_of(call: Call, sight: Sight, servers: Sequence[Server]) -> View:

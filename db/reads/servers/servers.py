@@ -7,7 +7,7 @@ import enum
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,7 +20,7 @@ from db.reads import keyset
 from db.reads.patterns import bounded, holds, matches
 from db.reads.servers import search
 from db.records import FaultRecord, ServerRecord, columns, record
-from db.types import UtcDateTime
+from db.types import SharedJson, UtcDateTime
 
 COMPUTE = "nova-compute"
 """The services whose hosts carry servers, under the name that clients know."""
@@ -50,8 +50,6 @@ class Server(ServerRecord):
     config_drive: bool
     auto_disk_config: bool
     """The requested disk configuration, which is only shown."""
-    security_groups: Sequence[Any]
-    held: bool
     created_at: datetime.datetime
     updated_at: datetime.datetime | None
     terminated_at: datetime.datetime | None
@@ -67,13 +65,20 @@ class Server(ServerRecord):
     """Of each attached volume when it was, the attachment's and the volume's ID, and whether it
     is deleted with the server; in any order."""
     group_names: Sequence[Any] | None = None
-    """The names of the security groups of each port, each in a list; in any order."""
+    """The names of the security groups of each port, in any order."""
     service_disabled: bool | None = None
     """The state of the host's compute service; None: not asked for, or there is none."""
     service_forced_down: bool | None = None
     service_seen_at: datetime.datetime | None = None
     node_online: bool | None = None
     """Whether the host's node answered in the last refresh."""
+
+
+class Name(NamedTuple):
+    """What a short list shows of a server."""
+
+    uuid: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -160,7 +165,8 @@ def _one_of(column: sa.Column[Any], values: Iterable[str]) -> sa.ColumnElement[b
 def _volumes() -> sa.ColumnElement[Any]:
     its = schema.volume_attachments.c
     shown = rows_of(its.created_at, its.id, its.volume_id, its.delete_on_termination)
-    return sa.select(shown).where(its.server_uuid == _T.uuid).scalar_subquery().label("volumes")
+    found = sa.select(shown).where(its.server_uuid == _T.uuid)
+    return sa.cast(found.scalar_subquery(), SharedJson).label("volumes")
 
 
 def _group_names() -> sa.ColumnElement[Any]:
@@ -172,10 +178,15 @@ def _group_names() -> sa.ColumnElement[Any]:
     joined = sa.select(rows_of(group.name)).select_from(schema.ports)
     joined = joined.join(schema.port_security_groups, member.port_id == port.id)
     joined = joined.join(schema.security_groups, group.id == member.security_group_id)
-    return joined.where(port.server_uuid == _T.uuid).scalar_subquery().label("group_names")
+    found = joined.where(port.server_uuid == _T.uuid)
+    return sa.cast(found.scalar_subquery(), SharedJson).label("group_names")
 
 
-_COLUMNS = columns(schema.servers, Server)
+#: JSON that is the same for many servers
+_SHARED = ("flavor", "image_properties", "meta", "tags", "scheduler_hints")
+_CAST = {name: sa.cast(_T[name], SharedJson) for name in _SHARED}
+_COLUMNS = columns(schema.servers, Server, **_CAST)
+_WITHOUT_USER_DATA = columns(schema.servers, Server, **_CAST, user_data=sa.null())
 _FAULT_COLUMNS = columns(schema.faults, FaultRecord)
 
 
@@ -206,10 +217,11 @@ def _find(extent: Extent, of_project: bool, deleted: bool) -> sa.Select[Any]:
 
 
 @functools.cache
-def _select(extent: Extent) -> sa.Select[Any]:
+def _select(extent: Extent, user_data: bool = True) -> sa.Select[Any]:
+    bare = sa.select(*(_COLUMNS if user_data else _WITHOUT_USER_DATA))
     if extent is Extent.RECORD:
-        return sa.select(*_COLUMNS)
-    detailed = sa.select(*_COLUMNS, _copied(), _volumes(), _group_names())
+        return bare
+    detailed = bare.add_columns(_copied(), _volumes(), _group_names())
     if extent is Extent.DETAIL:
         return detailed
     mine = sa.and_(_SERVICE.host == _T.host, _SERVICE.binary == COMPUTE)
@@ -225,29 +237,53 @@ def list_servers(
     filters: Filters,
     *,
     extent: Extent = Extent.RECORD,
+    user_data: bool = True,
     sort: Sequence[tuple[str, bool]] = (),
     limit: int | None = None,
     marker: str | None = None,
 ) -> list[Server]:
-    """Return a page of the servers that pass `filters`.
+    """Return a page of the servers that pass `filters`; user data may be long, and be left out.
 
     `sort` is (column, descending); newest first follows. `marker` is the UUID of the last server
     of the page before, which may be deleted by now.
     Raises Invalid for an unknown marker or a pattern that can't be asked.
     """
-    if limit == 0 or any(not values for values in filters.exact.values()):
-        return []
-    statement = _select(extent).where(*conditions(connection, filters))
+    statement, page = _select(extent, user_data), keyset.Page(limit, marker)
+    return [Server(*row) for row in _page(connection, statement, filters, sort, page)]
+
+
+def list_names(
+    connection: sa.Connection,
+    filters: Filters,
+    *,
+    sort: Sequence[tuple[str, bool]] = (),
+    limit: int | None = None,
+    marker: str | None = None,
+) -> list[Name]:
+    """Return the names of the servers that `list_servers` returns."""
     page = keyset.Page(limit, marker)
+    return [Name(*row) for row in _page(connection, _NAMES, filters, sort, page)]
+
+
+_NAMES = sa.select(_T.uuid, _T.name)
+
+
+def _page(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    filters: Filters,
+    sort: Sequence[tuple[str, bool]],
+    page: keyset.Page,
+) -> Sequence[Any]:
+    if page.limit == 0 or any(not values for values in filters.exact.values()):
+        return []
+    statement = statement.where(*conditions(connection, filters))
     visible = [_T[name] == value for name, value in filters.visible.items()]
     try:
         with bounded(filters.searched):
-            rows: Sequence[Any] = keyset.read(
-                connection, statement, _order(sort), page, _T.uuid, visible=visible
-            )
+            return keyset.read(connection, statement, _order(sort), page, _T.uuid, visible=visible)
     except keyset.MarkerNotFound as error:
-        raise Invalid(f"marker [{marker}] not found") from error
-    return [Server(*row) for row in rows]
+        raise Invalid(f"marker [{page.marker}] not found") from error
 
 
 #: the value of NULL in an order, by type of the column: it sorts before everything

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator
 
@@ -26,6 +27,8 @@ from tests.fixtures.listings import (
     an_image,
 )
 from tests.fixtures.volumes import an_attachment, volume_id
+
+HOUR = datetime.timedelta(hours=1)
 
 pytestmark = pytest.mark.sampled(2)
 
@@ -160,9 +163,24 @@ def test_what_belongs_to_servers(connection: sa.Connection, url: str) -> None:
     }
     shown = [(volume, bool(ends)) for _, _, volume, ends in sorted(found[its].volumes or ())]
     assert shown == [(volume_id(2), False), (volume_id(1), True)]
-    assert found[its].group_names == [["default"]]
+    assert found[its].group_names == ["default"]
     assert (found[other].volumes or [], found[other].group_names or []) == ([], [])
     assert servers.find(connection, its, extent=Extent.HOST) == found[its]
     record = servers.find(connection, its)
     assert record is not None
     assert (record.volumes, record.group_names) == (None, None)
+
+
+def test_lists_read_what_they_show(connection: sa.Connection, url: str) -> None:
+    writer = engine.writer(url)
+    with writer.begin() as opened:
+        table, values = a_server(12, user_data="bG9uZw==", created_at=NOW + HOUR)
+        opened.execute(table.insert().values(**values))
+    writer.dispose()
+    named, limited = servers.Filters(exact={"name": ["server-12"]}), servers.Filters()
+    assert servers.list_names(connection, named) == [(ids.named("server", "12"), "server-12")]
+    assert [one.name for one in servers.list_names(connection, limited, limit=1)] == ["server-12"]
+    (whole,) = servers.list_servers(connection, named)
+    (shown,) = servers.list_servers(connection, named, user_data=False)
+    assert (whole.user_data, shown.user_data) == ("bG9uZw==", None)
+    assert dataclasses.replace(whole, user_data=None) == shown

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
-from db.types import ShownTime, UtcDateTime
+from db.types import SharedJson, ShownTime, UtcDateTime
 
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, 678901, datetime.UTC)
 EAST = datetime.timezone(datetime.timedelta(hours=2))
@@ -39,3 +39,13 @@ def test_a_time_is_read_as_it_is_shown(dialect: Any, given: Any) -> None:
     read = ShownTime().dialect_impl(dialect).result_processor(dialect, None)
     assert read is not None
     assert (read(given), read(None)) == ("2026-01-02T03:04:05.678901", None)
+
+
+@pytest.mark.parametrize("dialect", [sqlite.dialect(), mysql.dialect(), postgresql.dialect()])
+def test_equal_json_is_loaded_once(dialect: Any) -> None:
+    read = SharedJson().dialect_impl(dialect).result_processor(dialect, None)
+    assert read is not None
+    first, second = read('{"a": [1]}'), read("".join(('{"a"', ": [1]}")))
+    assert first == {"a": [1]}
+    assert first is second
+    assert (read("[]"), read("null"), read(None)) == ([], None, None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 from api.compute.call import Call
 from api.compute.operation import operation
@@ -17,8 +19,10 @@ from api.compute.views import servers as views
 from api.compute.views.totals import shown
 from common.errors import Invalid, NotFound
 from db.reads.servers import servers, totals
-from db.reads.servers.servers import Extent, Server
+from db.reads.servers.servers import Extent, Name, Server
 from web.guard import Reply
+
+T = TypeVar("T")
 
 
 class Servers:
@@ -27,7 +31,7 @@ class Servers:
     @operation("servers:index", asks=("servers:allow_all_filters",), query=schemas.LIST)
     def index(self, call: Call) -> Any:
         """List servers."""
-        found = _list(call, "servers:index:get_all_tenants")
+        found = _list(call, "servers:index:get_all_tenants", servers.list_names)
         answer: dict[str, Any] = {"servers": [views.basic(s, call.links) for s in found]}
         return (
             answer | _totals(call, "servers:index:get_all_tenants") | _next(call, "servers", found)
@@ -38,7 +42,8 @@ class Servers:
         """List servers with details."""
         sight = views.sight_of(call, single=False)
         extent = Extent.DETAIL if sight.host_status is None else Extent.HOST
-        found = _list(call, "servers:detail:get_all_tenants", extent)
+        read = functools.partial(servers.list_servers, extent=extent, user_data=sight.extended)
+        found = _list(call, "servers:detail:get_all_tenants", read)
         view = views.view_of(call, sight, found)
         answer: dict[str, Any] = {"servers": [view.detailed(server) for server in found]}
         answer |= _totals(call, "servers:detail:get_all_tenants")
@@ -103,17 +108,10 @@ _CHANGED = ("name", "description", "hostname", "pinned_availability_zone")
 _YES = frozenset({"true", "1", "on", "yes"})
 
 
-def _list(call: Call, all_tenants_rule: str, extent: Extent = Extent.RECORD) -> list[Server]:
+def _list(call: Call, all_tenants_rule: str, read: Callable[..., list[T]]) -> list[T]:
     limit, marker = call.query.page(call.max_limit)
-    found: list[Server] = call.read(
-        servers.list_servers,
-        filters_of(call, all_tenants_rule=all_tenants_rule),
-        extent=extent,
-        sort=sort_of(call),
-        limit=limit,
-        marker=marker,
-    )
-    return found
+    filters = filters_of(call, all_tenants_rule=all_tenants_rule)
+    return call.read(read, filters, sort=sort_of(call), limit=limit, marker=marker)
 
 
 def _totals(call: Call, all_tenants_rule: str) -> dict[str, Any]:
@@ -124,7 +122,7 @@ def _totals(call: Call, all_tenants_rule: str) -> dict[str, Any]:
     return {schemas.TOTALS: shown(call.read(totals.totals, filters))}
 
 
-def _next(call: Call, path: str, found: list[Server]) -> dict[str, Any]:
+def _next(call: Call, path: str, found: Sequence[Name | Server]) -> dict[str, Any]:
     limit, _ = call.query.page(call.max_limit)
     if not found or len(found) < limit:
         return {}

@@ -31,6 +31,7 @@ class Links:
         of_project = f"/{project}" if project else ""
         self.root = f"{self.versions}{of_project}"
         self.api = f"{self.versions}/{version}{of_project}"
+        self._bookmarks: dict[tuple[str, str], list[dict[str, str]]] = {}
 
     def item(self, collection: str, identifier: str) -> list[dict[str, str]]:
         """Return the `self` and `bookmark` links of a resource."""
@@ -45,9 +46,12 @@ class Links:
         return "/".join([self.api, *(quote(part, safe="") for part in path)])
 
     def bookmark(self, collection: str, identifier: str) -> list[dict[str, str]]:
-        """Return the unversioned link to a related resource."""
-        href = f"{self.root}/{collection}/{_quoted(identifier)}"
-        return [{"rel": "bookmark", "href": href}]
+        """Return the unversioned link to a related resource; made once for a whole list."""
+        key = (collection, identifier)
+        if key not in self._bookmarks:
+            href = f"{self.root}/{collection}/{_quoted(identifier)}"
+            self._bookmarks[key] = [{"rel": "bookmark", "href": href}]
+        return self._bookmarks[key]
 
     def image(self, image_id: str) -> str:
         """Return an image's URL in the image API, which is served next to this API."""

@@ -582,7 +582,7 @@ def as_seen(vm_state: str, power_state: int) -> VmState:
 #: the name under which Nova shows an action, where it differs from ours
 SHOWN_ACTION: Mapping[str, str] = {"reboot-hard": "reboot", "soft-delete": "delete"}
 
-_STATUS: Mapping[VmState, str] = {
+_STATUS: Mapping[str, str] = {
     VmState.BUILDING: "BUILD",
     VmState.ACTIVE: "ACTIVE",
     VmState.STOPPED: "SHUTOFF",
@@ -597,7 +597,7 @@ _STATUS: Mapping[VmState, str] = {
     VmState.DELETED: "DELETED",
 }
 
-_STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
+_STATUS_WHILE: Mapping[tuple[str, str | None], str] = {
     (VmState.ACTIVE, TaskState.REBOOTING): "REBOOT",
     (VmState.ACTIVE, TaskState.REBOOTING_HARD): "HARD_REBOOT",
     (VmState.ACTIVE, TaskState.UPDATING_PASSWORD): "PASSWORD",
@@ -615,12 +615,7 @@ _STATUS_WHILE: Mapping[tuple[VmState, TaskState], str] = {
 
 def status(vm_state: str, task_state: str | None) -> str:
     """Return the API's ``status`` of a server (Nova's ``_STATE_MAP``)."""
-    vm = VmState(vm_state)
-    if task_state is not None:
-        special = _STATUS_WHILE.get((vm, TaskState(task_state)))
-        if special is not None:
-            return special
-    return _STATUS[vm]
+    return _STATUS_WHILE.get((vm_state, task_state)) or _STATUS[vm_state]
 
 
 def refusal(

@@ -7,7 +7,7 @@ HTTP, and measures:
   CPU time of create, polls and delete by a client that polls each 50 ms,
 - servers that 8 clients create at once, and their end,
 - servers of one request with `min_count`: the first and the last ACTIVE,
-- the time of `/servers` and `/servers/detail` with many servers,
+- the time and the CPU time of `/servers` and `/servers/detail` with many servers, and of one,
 - memory (PSS) of each service, at the start and the end. What is redundant of our own services,
   two of each, must fit into 600 MiB at the start, else the exit code is 1.
 
@@ -146,7 +146,7 @@ class Meter:
         return time.monotonic() - self._began
 
     def cpu_ms(self, servers: int) -> dict[str, float]:
-        """Return CPU milliseconds for each server by service, and their `sum`."""
+        """Return CPU milliseconds for each server, or request, by service, and their `sum`."""
         now = cpu_seconds(self._site.processes())
         used = {
             name: (now[name] - self._cpu[name]) / servers * 1000
@@ -246,24 +246,25 @@ def delete_all(site: Site) -> dict[str, Any]:
     }
 
 
-def lists(site: Site, servers: int, rounds: int = 20) -> dict[str, Any]:
-    """Measure long lists, in milliseconds."""
+def lists(site: Site, servers: int) -> dict[str, Any]:
+    """Measure long lists, and one server, in milliseconds."""
     clients = [Client(site) for _ in range(CLIENTS)]
     with concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         made = list(pool.map(lambda n: clients[n % CLIENTS].create(f"list-{n}"), range(servers)))
     wait(lambda: not clients[0].exist("BUILD"), LOOK_SECONDS)
     found: dict[str, Any] = {"servers": servers}
-    for name, path in (
-        ("list", "/servers?limit=1000"),
-        ("detail", "/servers/detail?limit=1000"),
-        ("show", f"/servers/{made[0]}"),
+    for name, path, rounds in (
+        ("list", "/servers?limit=1000", 30),
+        ("detail", "/servers/detail?limit=1000", 30),
+        ("show", f"/servers/{made[0]}", 300),
     ):
-        taken = []
+        taken, meter = [], Meter(site)
         for _ in range(rounds):
             began = time.monotonic()
             clients[0].get(path)
             taken.append((time.monotonic() - began) * 1000)
         found[f"{name}_p50_ms"] = round(statistics.median(taken), 1)
+        found[f"{name}_cpu_ms"] = meter.cpu_ms(rounds)
     return found | delete_all(site)
 
 

@@ -16,20 +16,18 @@ from launcher import configuration, wiring
 START = """
 import sys, time
 
+kind, name, ahead, *files = sys.argv[1:]
+clock = time.time
+time.time = lambda: clock() + float(ahead)
+
 from common import rpc
 from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
 from launcher import configuration, run, web, wiring
-
-kind, name, ahead, *files = sys.argv[1:]
-clock = time.time
 
 
 class Conductor:
     def time(self, ctxt):
         return clock()
-
-
-time.time = lambda: clock() + float(ahead)
 
 
 def begun(process):

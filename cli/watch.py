@@ -12,6 +12,7 @@ from cli.command import OneLineErrors
 from cli.errors import CommandFailed
 from cli.finding import NotFound
 from common import clock
+from common.counting import counted
 
 #: the shortest and the longest pause between two looks
 LEAST_SECONDS, MOST_SECONDS = 0.5, 86_400.0
@@ -171,4 +172,4 @@ def fitting(lines: Sequence[str], most: int) -> list[str]:
     if len(lines) <= most:
         return list(lines)
     kept = max(most - 1, 0)
-    return [*lines[:kept], f"{len(lines) - kept} more lines"]
+    return [*lines[:kept], counted(len(lines) - kept, "more line")]

@@ -9,6 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 
+from common.counting import counted
 from common.errors import Unavailable
 from common.metrics import table
 from common.metrics.instruments import Samples
@@ -44,7 +45,7 @@ class Sessions:
         """Hold a place for a session. Raises Unavailable while all are taken."""
         with self._lock:
             if self._open >= self._most:
-                raise Unavailable(f"This proxy has {self._most} consoles open.")
+                raise Unavailable(f"This proxy has {counted(self._most, 'console')} open.")
             self._open += 1
         session = Session(self)
         try:

@@ -11,7 +11,9 @@ from typing import Any
 import jinja2
 
 from common import clock
+from common.counting import counted
 from common.story import amounts, room
+from common.story.amounts import mib
 from common.story.labels import label
 from common.story.text import duration, one_line, parse_time, seconds_between, whole_seconds
 from dashboard.rights import May
@@ -53,6 +55,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         nearest_room=room.nearest,
         would_make_room=room.would_do,
         chip=chip,
+        counted=counted,
         duration=duration,
         label=label,
         mib=mib,
@@ -61,6 +64,7 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         one_line=one_line,
         size=size,
         tick=tick,
+        sizes=sizes,
         took=took,
         whole_seconds=whole_seconds,
     )
@@ -89,13 +93,14 @@ def size(size_bytes: Any) -> str:
     return amounts.size(float(size_bytes))
 
 
-def mib(number: int) -> str:
-    """Return MiB of memory, as GiB where it is a whole number of them.
+def sizes(flavor: Mapping[str, Any]) -> str:
+    """Return what a server of a flavor has.
 
-    >>> mib(512), mib(4096)
-    ('512 MiB', '4 GiB')
+    >>> sizes({"vcpus": 2, "ram": 4096, "disk": 20})
+    '2 VCPUs, 4 GiB, 20 GiB'
     """
-    return f"{number} MiB" if number % 1024 or not number else f"{number // 1024} GiB"
+    cores, disk = counted(flavor["vcpus"], "VCPU"), flavor["disk"]
+    return f"{cores}, {mib(flavor['ram'])}, {disk:,} GiB"
 
 
 def moment(text: Any) -> str:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from api.clustering import views
 from common import clock
+from common.counting import counted
 from common.messages.health import CheckResult
 from common.resources.groups import (
     FAILURES_MOST,
@@ -28,7 +29,7 @@ from db.reads.ledger.waiting import Waiting
 
 _LAST = 10
 #: how the reason of a group at rest ends; the first sentence has its numbers
-_SAID_ALREADY = " members work."
+_SAID_ALREADY = (" members work.", " member works.")
 
 
 def of(connection: sa.Connection, group: Group, *, is_admin: bool = False) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def sentences(
 ) -> Iterator[str]:
     """Yield what there is to say of a group. Pure but for the time."""
     working = sum(one.status == "ACTIVE" for one in members)
-    yield f"{working} of {group.desired} servers work."
+    yield f"{working} of {counted(group.desired, 'server works', 'servers work')}."
     if group.deleting:
         yield "It is being deleted, which ends once its servers are seen gone."
     if group.halted is not None:
@@ -101,7 +102,8 @@ def sentences(
     if group.rolling:
         old = sum(one.profile_id != group.profile_id for one in members)
         paused = " It is paused." if group.paused else ""
-        yield f"It is being updated: {old} servers are of another profile.{paused}"
+        others = counted(old, "server is", "servers are")
+        yield f"It is being updated: {others} of another profile.{paused}"
     yield from _of_places(group)
     yield from _of_spread(group, members)
     yield from _of_members(members, waits)

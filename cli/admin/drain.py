@@ -10,6 +10,7 @@ from cli.admin import bulk
 from cli.admin.node import HOST
 from cli.audits import answer
 from cli.command import Lister, argument, flag
+from common.counting import counted
 
 _PLAN = ("ID", "Name", "Way", "To", "Reason")
 
@@ -58,7 +59,7 @@ class DrainNode(Lister):
         servers = plan["servers"]
         stay = sum(one["target"] is None for one in servers)
         moved = len(servers) - stay
-        self.say(f"{moved} servers would move, {stay} would stay; nothing was moved.")
+        self.say(f"{counted(moved, 'server')} would move, {stay} would stay; nothing was moved.")
         keys = ("server", "name", "way", "target", "reason")
         return [tuple(one[key] or "" for key in keys) for one in servers]
 

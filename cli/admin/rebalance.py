@@ -11,6 +11,7 @@ from cli.admin.drain import shown
 from cli.audits import answer
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
+from common.counting import counted
 
 
 class Rebalance(Lister):
@@ -59,7 +60,8 @@ class Rebalance(Lister):
             )
         else:
             self.say(
-                f"{len(moves)} moves of {plan['considered']} servers would take the score from "
+                f"{counted(len(moves), 'move')} of {counted(plan['considered'], 'server')} would "
+                "take the score from "
                 f"{before:.6f} to {after:.6f}; nothing was moved."
             )
         self._show_pinned(plan["pinned"])
@@ -80,5 +82,4 @@ class Rebalance(Lister):
         """Say how many servers can't move, and why, each reason once."""
         reasons = Counter(one["reason"] for one in pinned)
         for reason, count in reasons.most_common():
-            noun = "server" if count == 1 else "servers"
-            self.say(f"{count} {noun} can't be migrated: {reason}.")
+            self.say(f"{counted(count, 'server')} can't be migrated: {reason}.")

@@ -10,6 +10,7 @@ from cli.errors import CommandFailed
 from cli.server.create import Nic, network_ids
 from cli.server.where import WHERE, where
 from cli.terminal import write
+from common.counting import counted
 from common.story.amounts import by_class
 from common.story.decision import decision_lines
 
@@ -140,7 +141,7 @@ class ShowCapacity(Lister):
     def _for_waiting(self) -> Any:
         found = _json(self.cloud.compute.get("/waiting/hosts"))
         count = found["waiting"]
-        self.say(f"{count} {'server waits' if count == 1 else 'servers wait'} for room.")
+        self.say(f"{counted(count, 'server waits', 'servers wait')} for room.")
         rows = [
             (
                 *(one["like_host"], one["availability_zone"], by_class(one["capacity"])),
@@ -161,15 +162,15 @@ class ShowCapacity(Lister):
 
     def _loss(self, host: str) -> Any:
         found = _json(self.cloud.compute.get(f"/evacuations/{host}"))["evacuation"]
-        moving = len(found["servers"])
+        moving = counted(len(found["servers"]), "server")
         if found["fits"]:
-            self.say(f"Without {host} its {moving} servers would all find another host.")
+            self.say(f"Without {host} all of its {moving} would find another host.")
         else:
             lost = sum(server["host"] is None for server in found["servers"])
             kept = sum(
                 server["host"] is not None and bool(server["kept"]) for server in found["servers"]
             )
-            self.say(f"Without {host} {lost} of its {moving} servers would find no host.")
+            self.say(f"Without {host} {lost} of its {moving} would find no host.")
             if kept:
                 self.say(f"{kept} more would find one and can't be had there: see their reasons.")
             self.exit_code = 1

@@ -14,6 +14,7 @@ from cli.services import proxmox as preparing
 from cli.services.doctor import UNFIT, shown
 from cli.services.up import port
 from common import findings
+from common.counting import counted
 
 if TYPE_CHECKING:
     from launcher.quickstart.machine import Machine
@@ -180,8 +181,8 @@ class Quickstart(Command):
             return
         count = databases.servers(memory)
         if count:
-            noun = "server is" if count == 1 else "servers are"
-            self.say(f"{count} {noun} in the database: VMs are not removed from their nodes.")
+            found = counted(count, "server is", "servers are")
+            self.say(f"{found} in the database: VMs are not removed from their nodes.")
         self._agree(given, "Remove the cloud of this machine?", "removed")
         steps.remove(memory, manager, self.say)
 

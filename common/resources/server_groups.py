@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from common.counting import counted
+
 MAX_PER_HOST = "max_server_per_host"
 """The only rule, of anti-affinity."""
 
@@ -58,6 +60,12 @@ class GroupFacts:
         return replace(self, members=rest)
 
 
+_OF_GROUP = (
+    "server of its anti-affinity group is",
+    "servers of its anti-affinity group are",
+)
+
+
 def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int]) -> str | None:
     """Return why a strict policy refuses another server on a host, or None.
 
@@ -65,9 +73,8 @@ def taken(policy: str, max_per_host: int, host: str, members: Mapping[str, int])
     server's owner reads it.
     """
     if policy == Policy.ANTI_AFFINITY and members.get(host, 0) >= max_per_host:
-        return (
-            f"{members[host]} servers of its anti-affinity group are here, {max_per_host} allowed"
-        )
+        there = counted(members[host], *_OF_GROUP)
+        return f"{there} here, {max_per_host} allowed"
     if policy == Policy.AFFINITY and members and host not in members:
         return "the servers of its affinity group are on another host"
     return None

@@ -37,6 +37,15 @@ def size(count: float) -> str:
     return f"{count:.0f} B" if step == 0 else f"{count:.1f} {_UNITS[step]}"
 
 
+def mib(count: int) -> str:
+    """Return MiB, as GiB where they are a whole number of them.
+
+    >>> mib(512), mib(4 << 20)
+    ('512 MiB', '4,096 GiB')
+    """
+    return f"{count:,} MiB" if count % 1024 or not count else f"{count // 1024:,} GiB"
+
+
 def by_class(of: Mapping[str, int]) -> str:
     """Return amounts by resource class in one line.
 

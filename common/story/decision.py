@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from common.counting import counted
 from common.story.labels import label
 from common.story.text import Line, duration, one_line
 
@@ -43,12 +44,7 @@ def how_many(decision: Facts) -> str:
     if decision.get("considered") is None:
         return ""
     took = f" in {duration(decision['seconds'])}" if decision.get("seconds") else ""
-    return f"{hosts_counted(decision['considered'])} considered{took}"
-
-
-def hosts_counted(count: int) -> str:
-    """So many hosts, in words."""
-    return f"{count} host{'' if count == 1 else 's'}"
+    return f"{counted(decision['considered'], 'host')} considered{took}"
 
 
 def changes_that_would_do(decision: Facts) -> list[str]:
@@ -97,7 +93,7 @@ def retries(claim: Facts) -> str:
     """How often a claim was begun again: placement's generations, the conductor's transaction."""
     retries = (("generation_retries", "generation"), ("commit_retries", "commit"))
     return "".join(
-        f", {claim[name]} {what} {'retry' if claim[name] == 1 else 'retries'}"
+        f", {counted(claim[name], f'{what} retry', f'{what} retries')}"
         for name, what in retries
         if isinstance(claim.get(name), int)
     )
@@ -129,7 +125,7 @@ def _refusals(decision: Facts) -> Iterator[Line]:
         yield (
             ("  refused by ", "dim"),
             (label(name), "yellow"),
-            (f": {hosts_counted(count)}", ""),
+            (f": {counted(count, 'host')}", ""),
         )
         for host, reason in sorted(hosts.items())[:_MOST]:
             yield ((f"    {one_line(host)}: ", ""), (one_line(reason), "yellow"))

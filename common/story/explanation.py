@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from common.counting import counted
 from common.story.decision import decision_lines
 from common.story.labels import label
 from common.story.summary import retry_line, summary
@@ -147,7 +148,7 @@ def forgotten(operation: Facts) -> str | None:
     days = facts.get("after_days") or 0
     return (
         "the details of this operation (steps, decisions, faults) were forgotten "
-        f"{days} day{'' if days == 1 else 's'} after its end"
+        f"{counted(days, 'day')} after its end"
     )
 
 

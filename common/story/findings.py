@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from common.counting import counted
+
 Facts: TypeAlias = Mapping[str, Any]
 
 #: findings about things on a hypervisor that may be this cloud's, and that no record owns
@@ -33,9 +35,17 @@ def runs(finding: Facts) -> str | None:
     return None if status in (None, "stopped") else str(status)
 
 
+#: of what an audit looks at, by its name in the report
+_CAPITALS: Mapping[str, str] = {"vms": "VMs", "vmids": "VMIDs"}
+
+
 def summary(report: Facts, left: int) -> str:
     """Return one line about an audit: what it looked at, what it healed, and how much differs."""
-    looked = ", ".join(f"{count} {what}" for what, count in report["looked_at"].items())
-    flux = f", {report['in_flux']} servers being worked on" if report["in_flux"] else ""
-    end = "everything agrees" if not left else f"{left} difference{'s' if left > 1 else ''} left"
+    looked = ", ".join(
+        counted(count, _CAPITALS.get(what, what).removesuffix("s"))
+        for what, count in report["looked_at"].items()
+    )
+    busy = counted(report["in_flux"], "server")
+    flux = f", {busy} being worked on" if report["in_flux"] else ""
+    end = f"{counted(left, 'difference')} left" if left else "everything agrees"
     return f"Looked at {looked}{flux}. Healed {report['healed']}; {end}."

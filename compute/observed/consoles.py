@@ -8,6 +8,7 @@ import threading
 
 from oslo_config import cfg
 
+from common.counting import counted
 from common.errors import Conflict, Unavailable
 from common.log import logger
 from common.messages.consoles import ConsoleTarget, ConsoleType
@@ -69,9 +70,11 @@ class Consoles:
     def _enter(self, server: str) -> None:
         with self._lock:
             if self._of_server[server] >= self._most_of_server:
-                raise Conflict(f"Server {server} has {self._most_of_server} consoles open.")
+                raise Conflict(
+                    f"Server {server} has {counted(self._most_of_server, 'console')} open."
+                )
             if self._of_server.total() >= self._most:
-                raise Conflict(f"This worker has {self._most} consoles open.")
+                raise Conflict(f"This worker has {counted(self._most, 'console')} open.")
             self._of_server[server] += 1
 
     def _leave(self, server: str) -> None:

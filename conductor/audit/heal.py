@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from common import context
+from common.counting import counted
 from common.errors import GenerationConflict, ServerNotFound
 from common.log import logger
 from common.messages.commands import Destroy, StrictGroup
@@ -278,7 +279,9 @@ class Healer:
                 tuple(sorted(members.items())),
             ),
         )
-        return Answer(f"Cluster {cluster} knows of {len(members)} servers of the group.")
+        return Answer(
+            f"Cluster {cluster} knows of {counted(len(members), 'server')} of the group."
+        )
 
     def _filter(self, finding: Kept) -> Answer:
         """Have the firewall of the server's VM written as its groups say."""

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.counting import counted
+
 #: rows, and columns of lines, that are drawn at the most
 MOST_SERVERS, MOST_NETWORKS = 40, 10
 COLOURS = 4
@@ -74,8 +76,8 @@ class Topology:
     def said(self) -> str:
         """What it shows, in a sentence."""
         networks = sum(one.is_network for one in self.labels)
-        servers = f"{len(self.rows)} server{'s' if len(self.rows) != 1 else ''}"
-        on = f"{networks} network{'s' if networks != 1 else ''}"
+        servers = counted(len(self.rows), "server")
+        on = counted(networks, "network")
         return f"{servers} on {on}; the list below has the same."
 
 

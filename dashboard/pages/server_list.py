@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from common import clock, ids
+from common.counting import counted
 from dashboard.answer import Answer, Redirect, Same, view
 from dashboard.cloud import COMPUTE, IDENTITY, IMAGE, Call, following, segment
 from dashboard.page import Page
@@ -107,7 +108,7 @@ def bulk(visit: Visit) -> Answer:
     ]
     done = len(chosen) - len(refused)
     if done:
-        said = f"{done} servers are" if done > 1 else "1 server is"
+        said = counted(done, "server is", "servers are")
         visit.note(f"{said} {action.says}.", "begun")
     for one, why in refused[:_MOST_SAID]:
         visit.note(f"{one}: {why}", "failed")

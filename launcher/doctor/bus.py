@@ -8,6 +8,7 @@ from typing import Any
 
 from oslo_config import cfg
 
+from common.counting import counted
 from common.findings import Finding, Level
 from common.messages.topics import CONDUCTOR_EVENTS_TOPIC, CONDUCTOR_TOPIC, SCHEDULER_TOPIC
 
@@ -167,7 +168,7 @@ def _queues(opened: Any) -> Iterator[Finding]:
                 "queue_unread",
                 Level.BROKEN,
                 "Message bus",
-                f"Nobody reads the queue {name}, with {seen.message_count} messages.",
+                f"Nobody reads the queue {name}, with {counted(seen.message_count, 'message')}.",
                 why,
                 (f"systemctl restart {service}",),
             )

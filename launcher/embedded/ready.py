@@ -12,6 +12,7 @@ from keystoneauth1 import exceptions as ksa_exceptions
 
 from common.clients import credentials, direct
 from common.context import internal
+from common.counting import counted
 from common.errors import Unavailable
 from launcher.embedded.patience import Missing, Patience
 from launcher.wiring import APIS
@@ -63,14 +64,15 @@ class Readiness:
     def _known_hosts(self) -> Missing | None:
         found = self._get("/compute/v2.1/os-hypervisors")["hypervisors"]
         up = sum(host["state"] == "up" for host in found)
-        return None if up >= self._hosts else Missing(f"{up} of {self._hosts} hosts are up", up)
+        said = f"{up} of {counted(self._hosts, 'host is', 'hosts are')} up"
+        return None if up >= self._hosts else Missing(said, up)
 
     def _providers(self) -> Missing | None:
         found = self._get("/placement/allocation_candidates?resources=VCPU:1,MEMORY_MB:1")
         offered = len(found["provider_summaries"])
         if offered >= self._hosts or (self._published() and self._servers()):
             return None
-        return Missing(f"placement offers {offered} of {self._hosts} hosts", offered)
+        return Missing(f"placement offers {offered} of {counted(self._hosts, 'host')}", offered)
 
     def _published(self) -> bool:
         known = self._get("/placement/resource_providers")["resource_providers"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from common.counting import counted
 from common.messages.scheduling import Suggestion
 from common.story.suggestions import listed, numbers, others
 from scheduler import filters
@@ -34,10 +35,9 @@ def sentence(
 
 def not_offered(count: int) -> str:
     """Return a sentence for hosts that passed every filter, but that placement doesn't offer."""
-    hosts = "1 host" if count == 1 else f"{count} hosts"
     return (
-        f"{hosts} would do, but placement offers none of them. Room may have come free just now, "
-        "or their inventories have limits of their own."
+        f"{counted(count, 'host')} would do, but placement offers none of them. Room may have "
+        "come free just now, or their inventories have limits of their own."
     )
 
 

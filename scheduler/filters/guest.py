@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from common.counting import counted
 from common.guest.asked import CannotError
 from common.guest.hardware import Hardware, read, version
 from common.messages.scheduling import RequestSpec
@@ -49,7 +50,7 @@ def _lacks(has: _Has, found: Hardware) -> str | None:
     for name, count in found.devices:
         there = devices.get(name, 0)
         if there < count:
-            return f"{there} devices {name} on the node, {count} asked"
+            return f"{counted(there, 'device')} {name} on the node, {count} asked"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from common.counting import counted
 from common.messages.facts import HaRule
 from common.messages.scheduling import RequestSpec
 from scheduler.columnar.forms import by_facts, refusing
@@ -51,13 +52,14 @@ def _refusal(there: Stands, request: RequestSpec) -> str | None:
     if wanted is not None:
         rule = named(rules, request)
         if rule is None:
-            return f"none of the {len(rules)} HA rules of its cluster is {wanted}"
+            return f"its cluster has {counted(len(rules), 'HA rule')}, none called {wanted}"
         if rule.strict and rule.priority is None:
-            return f"not one of the {rule.nodes} nodes of the strict HA rule {wanted}"
+            return f"the strict HA rule {wanted} has {counted(rule.nodes, 'node')}, not this one"
     if request.vm is None or request.vm[0] != cluster:
         return None
     vmid = request.vm[1]
     for rule in rules:
         if vmid in rule.repels:
-            return f"the strict HA rule {rule.name} binds VM {vmid} to {rule.nodes} other nodes"
+            others = counted(rule.nodes, "other node")
+            return f"the strict HA rule {rule.name} binds VM {vmid} to {others}"
     return None

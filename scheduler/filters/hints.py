@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from common.counting import counted
 from common.messages.scheduling import RequestSpec
 from common.resources import hints
 from scheduler.columnar.forms import by_facts, for_all_hosts, refusing
@@ -44,10 +45,7 @@ def same_host(host: Host, request: RequestSpec) -> str | None:
     if not named or any(there.get(one) == host.name for one in named):
         return None
     somewhere = sum(one in there for one in named)
-    return (
-        f"0 of the {len(named)} servers of the hint same_host are here, "
-        f"{somewhere} are on other hosts"
-    )
+    return f"no server of the hint same_host is here, {somewhere} of {len(named)} elsewhere"
 
 
 def _theirs(columns: HostColumns, request: RequestSpec) -> Mask | None:
@@ -73,9 +71,13 @@ def different_host(host: Host, request: RequestSpec) -> str | None:
     """Refuse hosts that have one of the servers of the hint ``different_host``."""
     named = hints.servers(request.hints, hints.DIFFERENT_HOST)
     here = sum(request.server_hosts.get(one) == host.name for one in named)
-    return (
-        f"{here} of the {len(named)} servers of the hint different_host are here" if here else None
-    )
+    return counted(here, *_APART) if here else None
+
+
+_APART = (
+    "server of the hint different_host is here",
+    "servers of the hint different_host are here",
+)
 
 
 def _address(host: Host) -> str:

@@ -9,6 +9,7 @@ import orjson
 
 from api.compute.call import Call
 from api.compute.views.hosts import disabled_reason, is_up
+from common.counting import counted
 from common.digits import is_digits
 from db.reads.hosts.hosts import Host
 
@@ -113,8 +114,7 @@ def uptime(host: Host) -> str | None:
     if not seconds:
         return None
     days, rest = divmod(int(seconds), 86_400)
-    word = "day" if days == 1 else "days"
-    before = f"{days} {word}, " if days else ""
+    before = f"{counted(days, 'day')}, " if days else ""
     return f"up {before}{rest // 3600}:{rest % 3600 // 60:02}"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
+from common.counting import counted
 from common.messages.scheduling import ROOM_FILTERS, Decision, RequestSpec, Suggestion
 from common.story.suggestions import listed, others, sizes
 from conductor.plans import CreateParams
@@ -71,7 +72,8 @@ def too_few(decisions: Sequence[Decision], least: int) -> str:
     why = next(decision for decision in decisions if not decision.found)
     if not placed:
         return why.reason or "No valid host was found."
-    text = f"Hosts were found for {placed} servers, and min_count asks for {least}: none is built."
+    some = counted(placed, "server")
+    text = f"Hosts were found for {some}, and min_count asks for {least}: none is built."
     return f"{text} For the next one: {why.reason}" if why.reason else text
 
 
@@ -91,7 +93,7 @@ def owner_reason(least: int) -> str:
     """Return what owners read if there are fewer hosts than ``min_count``."""
     return (
         "No valid host was found: there are not enough hosts available for the "
-        f"{least} servers that min_count asks for, so none is built."
+        f"{counted(least, 'server')} that min_count asks for, so none is built."
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from common.counting import counted
 from common.resources.groups import (
     REPAIRS_MOST,
     MemberState,
@@ -407,7 +408,8 @@ class _Deciding(Draft):
             made.over, made.failed = True, made.waits_for
         elif paused:
             made.over = True
-            self._set(status_reason=f"Paused: {len(outdated)} members are of another profile.")
+            others = counted(len(outdated), "member is", "members are")
+            self._set(status_reason=f"Paused: {others} of another profile.")
         elif not missing and not outdated and not self._is(Condition.SICK):
             # Others may work on some of them; the group is as large as desired.
             made.over = True
@@ -421,7 +423,8 @@ class _Deciding(Draft):
             status = Status.ERROR
         else:
             status = Status.WARNING if working < self.group.desired else Status.ACTIVE
-        reason = self.round.failed or f"{working} of {self.group.desired} members work."
+        all_of_them = counted(self.group.desired, "member works", "members work")
+        reason = self.round.failed or f"{working} of {all_of_them}."
         if self.group.status_reason.startswith(_LASTING) and not self.round.failed:
             reason = self.group.status_reason
         self._set(status=status, status_reason=reason)

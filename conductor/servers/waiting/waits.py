@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from common import clock
+from common.counting import counted
 from common.errors import MicronovaError, StaleTransition
 from common.log import logger
 from common.resources import hints
@@ -157,7 +158,8 @@ class Waits:
             return None
         of_project, of_all = waiting.counts(connection, server.project_id, first.id)
         if of_project + len(builds) > options.waiting_of_project:
-            return f" It does not wait: {of_project} servers of the project do already."
+            others = counted(of_project, "server of the project does", "servers of the project do")
+            return f" It does not wait: {others} already."
         if of_all + len(builds) > options.waiting_most:
             return " It does not wait: too many others do already."
         return None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.counting import counted
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, Call, following, rows, segment
 from dashboard.page import Page
@@ -35,7 +36,7 @@ class Storage:
         """Which nodes see it."""
         if not self.facts["shared"]:
             return str(self.facts["host"])
-        return f"{self.facts['cluster']}, {self.facts['hosts']} nodes"
+        return f"{self.facts['cluster']}, {counted(self.facts['hosts'], 'node')}"
 
     @property
     def charts(self) -> str:

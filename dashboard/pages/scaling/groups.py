@@ -9,6 +9,7 @@ from typing import Any
 
 import falcon
 
+from common.counting import counted
 from dashboard.answer import Answer, Redirect, confirm, view
 from dashboard.cloud import CLUSTERING, Call, rows, segment
 from dashboard.page import Page
@@ -133,7 +134,7 @@ def scale(visit: Visit) -> Answer:
     group = visit.cloud.get(CLUSTERING, cluster_path(visit))["cluster"]
     now, asked = group["desired_capacity"], visit.number("desired")
     if isinstance(asked, int) and asked < now and not visit.field("sure"):
-        gone = "1 server is" if now - asked == 1 else f"{now - asked} servers are"
+        gone = counted(now - asked, "server is", "servers are")
         said = f"{gone} deleted with their disks: first those that do not work."
         fields = {name: visit.field(name) for name in ("desired", "min_size", "max_size")}
         title = f"Shrink {group['name']} from {now} to {asked}?"

@@ -129,7 +129,7 @@ def test_anti_affinity_spreads_and_says_why_there_is_no_more_room(world: World) 
     (third,) = world.create(server_group=group)
     world.until(third, "error")
     (fault,) = world.rows(schema.faults)
-    assert "1 servers of its anti-affinity group are here, 1 allowed" in fault.message
+    assert "1 server of its anti-affinity group is here, 1 allowed" in fault.message
     assert set(world.placement.claims) == set(uuids)
 
 

@@ -71,7 +71,7 @@ def test_the_life_of_a_group(member: Browser, three_nodes: EmbeddedCloud) -> Non
     text = post(member, f"{path}/scale", desired="1", min_size="1", max_size="-1")
     assert "Shrink shop from 3 to 1? 2 servers are deleted with their disks" in text
     assert "The size is being changed." in member.submit(f"{path}/scale").text
-    text = wait(member, path, "1 of 1 servers work.").text
+    text = wait(member, path, "1 of 1 server works.").text
     assert "Limits 1 at least ID" in text
     assert 'value="0"' not in member.page.text, "it is at its minimum"
     for wrong in ({"desired": "0", "sure": "1"}, {"desired": "many"}, {"min_size": "-7"}):
@@ -122,7 +122,7 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     member: Browser, three_nodes: EmbeddedCloud
 ) -> None:
     path = make(member, "shop", 1)
-    wait(member, path, "1 of 1 servers work.")
+    wait(member, path, "1 of 1 server works.")
     compute = three_nodes.connection().compute
     [server] = compute.servers()
     assert f"/dashboard{path}" in member.get(f"/servers/{server.id}").links
@@ -133,10 +133,10 @@ def test_a_member_is_replaced_and_a_group_keeps_its_servers(
     text = member.submit(replace).text
     assert "The server is being replaced." in text
     eventually(lambda: server.id not in {one.id for one in compute.servers()})
-    wait(member, path, "1 of 1 servers work.")
+    wait(member, path, "1 of 1 server works.")
     for one in ("recover", "check"):
         assert "Under way: " in post(member, f"{path}/{one}")
-        wait(member, path, "1 of 1 servers work.")
+        wait(member, path, "1 of 1 server works.")
     assert "its servers remain" in post(member, f"{path}/delete", keep="1")
     member.until("/groups", lambda page: "No scaling groups." in page.text)
     assert [one.status for one in compute.servers()] == ["ACTIVE"]
@@ -173,7 +173,7 @@ def test_a_group_that_finds_no_room_says_why(member: Browser, three_nodes: Embed
         clustering.update_cluster(group, config={"micronova.wait_seconds": 0})
         post(member, f"{path}/scale", desired="1")
         text = member.until(path, lambda page: "creations in a row failed" in page.text).text
-        assert "0 of 1 servers work." in text
+        assert "0 of 1 server works." in text
         assert "1000000 GiB disk asked" in text
         assert "After 5 failed creations in a row none is tried any more." in text
         post(member, f"{path}/delete")

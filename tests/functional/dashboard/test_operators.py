@@ -151,7 +151,7 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     assert "If pve1 failed Its 4 servers" in admin.get("/nodes/pve1/loss").text
 
     text = admin.get("/migrations/rebalance?moves=1").text
-    assert "1 moves of" in text
+    assert "1 move of" in text
     asked = {"csrf": admin.csrf, "limit": "1", "at_once": "2"}
     assert asked.items() <= admin.parsed.forms[-1].fields.items()
     text = admin.post("/migrations/rebalance", asked).text

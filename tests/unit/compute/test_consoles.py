@@ -140,7 +140,7 @@ def test_what_the_guest_says_reaches_the_proxy(conf: cfg.ConfigOpts, front: Fron
 def test_limits_and_that_places_are_given_back(conf: cfg.ConfigOpts, front: Front) -> None:
     consoles, driver = Consoles(conf, ConsoleLogs(conf, {}, "w1")), Driver()
     opened(consoles, driver, order(front, "s1"))
-    with pytest.raises(Conflict, match="Server s1 has 1 consoles open"):
+    with pytest.raises(Conflict, match="Server s1 has 1 console open"):
         opened(consoles, driver, order(front, "s1"))
     opened(consoles, driver, order(front, "s2"))
     with pytest.raises(Conflict, match="This worker has 2 consoles open"):

@@ -129,7 +129,7 @@ def test_anti_affinity() -> None:
     assert accept(a_host(), a_request(group=a_group("anti-affinity"))) is None
     assert accept(a_host(), a_request(group=a_group("affinity", pve1=1))) is None
     full = a_request(group=a_group("anti-affinity", pve1=1))
-    assert accept(a_host(), full) == ("1 servers of its anti-affinity group are here, 1 allowed")
+    assert accept(a_host(), full) == ("1 server of its anti-affinity group is here, 1 allowed")
     assert accept(a_host("pve2"), full) is None
     assert accept(a_host(), a_request(group=a_group("anti-affinity", 2, pve1=1))) is None
 

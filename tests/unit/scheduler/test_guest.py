@@ -30,7 +30,7 @@ def test_machine_types_newer_than_the_host() -> None:
 def test_mapped_devices() -> None:
     request = a_request(extra_specs={"pci_passthrough:alias": "gpu:2"})
     assert guest_hardware(a_host(devices={"gpu": 1}), request) == (
-        "1 devices gpu on the node, 2 asked"
+        "1 device gpu on the node, 2 asked"
     )
     assert guest_hardware(a_host(devices={"gpu": 2}), request) is None
 

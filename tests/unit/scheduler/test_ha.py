@@ -22,10 +22,10 @@ PREFERRED = HaRule("gold", False, 2, None)
     ("rules", "reason"),
     [
         ((MEMBER,), None),
-        ((OUTSIDE,), "not one of the 2 nodes of the strict HA rule gold"),
+        ((OUTSIDE,), "the strict HA rule gold has 2 nodes, not this one"),
         ((PREFERRED,), None),
-        ((HaRule("lead", True, 1, 0),), "none of the 1 HA rules of its cluster is gold"),
-        ((), "none of the 0 HA rules of its cluster is gold"),
+        ((HaRule("lead", True, 1, 0),), "its cluster has 1 HA rule, none called gold"),
+        ((), "its cluster has 0 HA rules, none called gold"),
     ],
 )
 def test_a_rule_that_the_flavor_names(rules: tuple[HaRule, ...], reason: str | None) -> None:

@@ -20,10 +20,10 @@ def asking(**hinted: Any) -> Any:
 @pytest.mark.parametrize(
     ("wanted", "pve1", "pve3"),
     [
-        ("a", None, "0 of the 1 servers of the hint same_host are here, 1 are on other hosts"),
-        (["a", "b"], None, "0 of the 2 servers of the hint same_host are here, 2 are on other"),
-        (["a", "gone"], None, "0 of the 2 servers of the hint same_host are here, 1 are on other"),
-        ("gone", "here, 0 are on other hosts", "here, 0 are on other hosts"),
+        ("a", None, "no server of the hint same_host is here, 1 of 1 elsewhere"),
+        (["a", "b"], None, "no server of the hint same_host is here, 2 of 2 elsewhere"),
+        (["a", "gone"], None, "no server of the hint same_host is here, 1 of 2 elsewhere"),
+        ("gone", "is here, 0 of 1 elsewhere", "is here, 0 of 1 elsewhere"),
         ([], None, None),
     ],
 )
@@ -36,7 +36,7 @@ def test_same_host(wanted: Any, pve1: str | None, pve3: str | None) -> None:
 def test_different_host() -> None:
     request = asking(different_host=["a", "b", "gone"])
     assert different_host(a_host("pve1"), request) == (
-        "1 of the 3 servers of the hint different_host are here"
+        "1 server of the hint different_host is here"
     )
     assert different_host(a_host("pve3"), request) is None
     assert different_host(a_host("pve1"), asking(different_host="gone")) is None

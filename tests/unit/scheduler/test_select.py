@@ -225,7 +225,7 @@ def test_a_batch_over_the_room_of_its_group(conflicts: int) -> None:
     for lost in decisions:
         if lost.host is None:
             assert lost.counts == {"server_group_anti_affinity": 2}
-            assert "1 servers of its anti-affinity group are here, 1 allowed" in str(lost.reason)
+            assert "1 server of its anti-affinity group is here, 1 allowed" in str(lost.reason)
 
 
 def test_a_batch_that_must_stay_together_does_where_each_is_decided_alone() -> None:

@@ -82,7 +82,7 @@ class Api:
 def test_a_clean_audit() -> None:
     ran = Api().run("audit")
     assert ran.code == 0
-    assert "Looked at 2 servers, 3 vms. Healed 0; everything agrees." in ran.err
+    assert "Looked at 2 servers, 3 VMs. Healed 0; everything agrees." in ran.err
 
 
 def test_differences_are_left() -> None:
@@ -101,7 +101,7 @@ def test_not_everything_was_looked_at() -> None:
     ran = Api(report=report).run("audit")
     assert ran.code == 2
     assert "Not seen: Node pve2 is offline." in ran.err
-    assert "1 servers being worked on" in ran.err
+    assert "1 server being worked on" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_dry_run_begins_nothing() -> None:
     ran = run(connection, "node", "drain", "pve1", "--dry-run", "-f", "csv")
     assert ran.code == 0
     assert '"uuid-2","db","","","it is held"' in ran.out
-    assert "1 servers would move, 1 would stay; nothing was moved." in ran.err
+    assert "1 server would move, 1 would stay; nothing was moved." in ran.err
     assert connection.compute.called("get") == [(("/drains/pve1",), {"params": {}})]
 
 

@@ -24,9 +24,14 @@ def test_what_is_an_orphan_and_why_it_is_kept() -> None:
 
 
 def test_an_audit_in_a_sentence() -> None:
-    report = {"looked_at": {"servers": 2, "vms": 3}, "in_flux": 1, "healed": 4}
+    report = {
+        "looked_at": {"servers": 2, "vms": 3, "vmids": 1, "clusters": 1},
+        "in_flux": 1,
+        "healed": 4,
+    }
     assert summary(report, 0) == (
-        "Looked at 2 servers, 3 vms, 1 servers being worked on. Healed 4; everything agrees."
+        "Looked at 2 servers, 3 VMs, 1 VMID, 1 cluster, 1 server being worked on. "
+        "Healed 4; everything agrees."
     )
     assert summary({**report, "in_flux": 0}, 5).endswith("Healed 4; 5 differences left.")
     assert summary(report, 1).endswith("; 1 difference left.")

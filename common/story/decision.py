@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from common.counting import counted
+from common.messages.scheduling import Change
+from common.story import suggestions
 from common.story.labels import label
 from common.story.text import Line, duration, one_line
 
@@ -54,27 +56,19 @@ def changes_that_would_do(decision: Facts) -> list[str]:
     return [change for change in map(least_change, ways) if change]
 
 
-#: fields whose only change is that there is nothing any more
-_NOTHING = {"group": "none"}
-
-
 def least_change(suggestion: Facts) -> str:
-    """Return the smallest change that would have worked: the host, then old and new values."""
-    changes = [
-        f"{one_line(change.get('field'))} {_value(change.get('asked'))} → "
-        f"{_NOTHING.get(str(change.get('field'))) or _value(change.get('works'))}"
-        for change in suggestion.get("changes") or ()
-    ]
-    return f"{one_line(suggestion.get('host') or '')}: {', '.join(changes)}" if changes else ""
+    """Return the smallest change that would have worked: the host, and what is to be otherwise.
 
-
-def _value(value: Any) -> str:
-    """Return a value of a request; nothing is asked where there is none."""
-    if isinstance(value, Mapping):
-        value = [f"{name}={text}" for name, text in value.items()]
-    if isinstance(value, list | tuple):
-        return ", ".join(one_line(item) for item in value) or "none"
-    return "any" if value is None else one_line(str(value))
+    >>> change = {"field": "memory_mib", "asked": 8192, "works": 512}
+    >>> least_change({"host": "pve1", "changes": [change]})
+    'pve1, if the memory were 512 MiB instead of 8 GiB'
+    """
+    changes = tuple(
+        Change(str(one.get("field")), one.get("asked"), one.get("works"))
+        for one in suggestion.get("changes") or ()
+    )
+    words = suggestions.otherwise(changes)
+    return f"{one_line(suggestion.get('host') or '')}, {one_line(words)}" if words else ""
 
 
 def _claims(decision: Facts) -> Iterator[Line]:

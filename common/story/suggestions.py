@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from common.messages.scheduling import Change, Way
 from common.resources.server_groups import MAX_PER_HOST
+from common.story.amounts import mib
 
 #: field of the request → (unit, unit where it is the only one)
 SIZES: Mapping[str, tuple[str, str]] = {
     "vcpus": ("VCPU", "VCPU"),
     "memory_mib": ("MiB RAM", "MiB"),
     "disk_gib": ("GiB disk", "GiB disk"),
+}
+
+
+#: field of the request → the thing, and its amount in the unit that suits it
+_THINGS: Mapping[str, tuple[str, Callable[[int], str]]] = {
+    "vcpus": ("the VCPUs", str),
+    "memory_mib": ("the memory", mib),
+    "disk_gib": ("the disk", lambda gib: f"{gib:,} GiB"),
 }
 
 
@@ -24,6 +33,23 @@ def others(way: Way) -> str:
     """Return all but sizes, e.g. ``in zone az2 and without network vmbr1``; names no host."""
     words = [_WORDS[change.field](change) for change in way.changes if change.field in _WORDS]
     return " and ".join(words)
+
+
+def otherwise(changes: Sequence[Change]) -> str:
+    """Return what would have to be otherwise, with old and new sizes; empty: nothing is known.
+
+    >>> otherwise([Change("disk_gib", 1_000_000, 59_601), Change("force_host", "pve9", None)])
+    'if the disk were 59,601 GiB instead of 1,000,000 GiB, and without a forced host'
+    """
+    sizes = [
+        f"{thing} were {said(one.works)} instead of {said(one.asked)}"
+        for one in changes
+        if one.field in _THINGS
+        for thing, said in (_THINGS[one.field],)
+    ]
+    words = [_WORDS[one.field](one) for one in changes if one.field in _WORDS]
+    parts = [*([f"if {listed(sizes)}"] if sizes else []), *([listed(words)] if words else [])]
+    return ", and ".join(parts)
 
 
 def numbers(way: Way) -> str:

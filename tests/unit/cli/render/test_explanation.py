@@ -169,7 +169,8 @@ def test_what_would_have_worked_is_repeated_with_its_host() -> None:
     body = {"host": None, "suggestion": {"changes": changes, "hosts": 1, "host": "pve2"}}
     text = story(an_operation(decisions=[body]))
     assert (
-        "would do: pve2: memory_mib 4096 → 2048, force_host pve9 → any, networks vmbr7 → none"
+        "would do: pve2, if the memory were 2 GiB instead of 4 GiB, "
+        "and without a forced host and without network vmbr7"
     ) in text
 
 
@@ -183,8 +184,8 @@ def test_every_way_around_a_group_is_repeated() -> None:
     ]
     body = {"host": None, "suggestion": {**ways[0], "others": ways[1:]}}
     text = story(an_operation(decisions=[body]))
-    assert "would do: pve1: max_server_per_host 1 → 2\n" in text
-    assert "would do: pve2: group g-1 → none\n" in text
+    assert "would do: pve1, in a group with max_server_per_host 2\n" in text
+    assert "would do: pve2, without its server group\n" in text
 
 
 def test_many_hosts_are_counted() -> None:

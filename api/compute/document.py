@@ -320,8 +320,8 @@ with `open` for those that haven't ended; `limit` and `marker` (an `id`) page ov
 | field | what |
 |---|---|
 | `id`, `request_id`, `global_request_id` | `GET /explanations/{request_id}` says how it went |
-| `action`, `resource_type`, `resource_id` | what was done to what; `resource_name` is that of a \
-server, null of others |
+| `action`, `resource_type`, `resource_id` | what was done to what; `resource_name` is null where \
+it has none, or is gone |
 | `user_id`, `user_name`, `project_id`, `project_name` | who: the names are those of the token, \
 null where it was nobody, as for what the cloud does by itself |
 | `remote_address` | from where: the client's address, or that of the last proxy that isn't \

@@ -32,7 +32,7 @@ class Entry:
     resource_type: str
     resource_id: str
     resource_name: str | None
-    """Of a server; None: it has none that is known."""
+    """None: it has none that is known, or is gone."""
     project_id: str
     project_name: str | None
     """As the token said."""
@@ -69,7 +69,7 @@ def page(
         name: _T.context[name].as_string()
         for name in ("project_name", "user_name", "remote_address")
     }
-    made |= {"state": state_now(), "resource_name": schema.servers.c.name}
+    made |= {"state": state_now(), "resource_name": resources.its_name()}
     query: sa.Select[Any] = (
         sa.select(*columns(schema.operations, Entry, **made))
         .select_from(schema.operations.outerjoin(schema.servers, resources.ITS_SERVER))

@@ -11,7 +11,8 @@ import pytest
 from common import clock
 from tests.fixtures import auth
 from tests.fixtures.compute import ComputeApi, a_full_server, uuid_of
-from tests.fixtures.listings import counted
+from tests.fixtures.listings import a_network, counted
+from tests.fixtures.volumes import a_volume, volume_id
 from tests.functional.api_compute.conftest import MakeApi
 from tests.functional.api_compute.test_ledger import an_operation
 
@@ -71,6 +72,27 @@ def test_operators_see_who_did_what(api: ComputeApi) -> None:
         *("volume", None),
         None,
     )
+
+
+def test_what_has_a_name_is_named(make: MakeApi) -> None:
+    network = a_network("vmbr0")
+    unnamed, gone = volume_id(2), uuid_of(9)
+    named = {
+        ("volume", volume_id(1)): "data",
+        ("volume", unnamed): None,
+        ("backup", gone): None,
+        ("network", network[1]["id"]): "vmbr0",
+        ("host", "pve1"): None,
+    }
+    operations = [
+        an_operation(number, request_of(number), resource_type=kind, resource_id=its_id)
+        for number, (kind, its_id) in enumerate(named, 1)
+    ]
+    volumes = (a_volume(1, name="data"), a_volume(2, name=""))
+    api = make(network, *volumes, *operations)
+    found = api.get("/operations", token=auth.ADMIN).json["operations"]
+    keys = ("resource_type", "resource_id")
+    assert {tuple(one[key] for key in keys): one["resource_name"] for one in found} == named
 
 
 @pytest.mark.parametrize(

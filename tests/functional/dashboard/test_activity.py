@@ -11,6 +11,7 @@ import pytest
 from tests.functional.cloud import EmbeddedCloud
 from tests.functional.dashboard.browser import Browser
 from tests.functional.dashboard.test_pages import create, wait_for
+from tests.functional.dashboard.test_volumes import make, until_available
 
 
 @pytest.fixture
@@ -59,6 +60,18 @@ def test_who_did_what_when_and_from_where(server: str, admin: Browser, member: B
     assert "stop" in admin.get(f"/explain?what={request}").text
     member.get("/activity")
     assert member.status == 403
+
+
+def test_a_volume_and_its_copies_are_named(cleared: None, admin: Browser, member: Browser) -> None:
+    path = make(member, name="ledger-data")
+    member.get(f"{path}/snapshot")
+    member.submit(f"{path}/snapshot", name="ledger-copy")
+    until_available(member, path)
+    page = admin.get("/activity?limit=2")
+    copied, made = rows(admin)
+    assert "create snapshot ledger-copy" in copied
+    assert "create volume ledger-data" in made
+    assert f"/dashboard{path}" in page.links
 
 
 def test_it_is_filtered_by_names_and_ids(

@@ -44,7 +44,8 @@ def confirm(
 ) -> View:
     """Return the page that asks before something is done that can't be undone.
 
-    `path`: where the answer is sent, with `fields`; `back`: the page to go to instead.
+    `path`: where the answer is sent, with `fields`; `back`: the page to go to instead. An empty
+    `button`: it can't be done now, as `said` says.
     """
     values = {"title": title, "said": said, "action": path, "back": back}
     return view("confirm.html", **values, button=button, fields=fields)

@@ -166,6 +166,10 @@ class Cloud:
         listed = (one for some in found.values() for one in some if one)
         return sorted({str(one["region_id"]) for one in listed})
 
+    def is_here(self, region: str) -> bool:
+        """Return whether the pages show the servers of a region."""
+        return self._endpoint(COMPUTE, region) == self._endpoint(COMPUTE)
+
     def login_regions(self) -> list[str]:
         """Return the regions that a client of the user is to be set up for."""
         return [self._region] if self._region else self.regions()

@@ -131,10 +131,10 @@ def ask_delete(visit: Visit) -> Answer:
     """Ask whether an aggregate is to be deleted."""
     found = visit.cloud.get(COMPUTE, _api(visit))["aggregate"]
     said = "Its metadata are lost, and what flavors ask of its hosts. The hosts are not changed."
+    title, button = f"Delete the aggregate {found['name']}?", "Delete"
     if found["hosts"]:
-        said = "It has hosts still: remove them first."
-    title = f"Delete the aggregate {found['name']}?"
-    return confirm(title, said, f"{_page(visit)}/delete", _page(visit))
+        said, button = "It has hosts still: remove them first.", ""
+    return confirm(title, said, f"{_page(visit)}/delete", _page(visit), button)
 
 
 def delete(visit: Visit) -> Answer:

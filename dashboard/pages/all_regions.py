@@ -28,6 +28,7 @@ def index(visit: Visit) -> Answer:
         "all_regions.html",
         servers={n: one["servers"] for n, one in answers.items() if not isinstance(one, Missing)},
         missing={n: one.message for n, one in answers.items() if isinstance(one, Missing)},
+        here=[name for name in names if visit.cloud.is_here(name)],
         limit=visit.limit,
         asked=asked,
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from common.story.summary import summary
 from dashboard.answer import Answer, view
@@ -28,10 +30,26 @@ def show(visit: Visit) -> Answer:
         return view("explain.html", asked=asked, operations=[], servers=[], missing=answer.message)
     shown = operations_of(answer["explanation"])
     missing = "" if shown else "Nothing was done."
-    short = summary(answer["explanation"])
+    server = _server(visit, answer["explanation"]["operations"])
+    short = summary(answer["explanation"], server)
     return view(
-        "explain.html", asked=asked, operations=shown, servers=[], missing=missing, short=short
+        "explain.html",
+        asked=asked,
+        operations=shown,
+        servers=list(server.values()),
+        missing=missing,
+        short=short,
     )
 
 
-PAGES = (Page("/explain", show),)
+def _server(visit: Visit, operations: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the server of the newest operation by its ID; empty: it has none, or is gone."""
+    newest = max(operations, key=lambda one: str(one.get("started_at") or ""), default={})
+    if not (uuid := newest.get("server")):
+        return {}
+    path = f"/servers/{segment(uuid)}"
+    answer = visit.cloud.send(Call(COMPUTE, path, optional=True))
+    return {uuid: answer["server"]} if answer else {}
+
+
+PAGES = (Page("/explain", show, calls=2),)

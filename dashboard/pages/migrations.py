@@ -18,6 +18,8 @@ from dashboard.visit import Visit
 REFRESH_SECONDS = 2
 _ENDED = frozenset({"done", "failed"})
 _BULK_SHOWN = 10
+#: servers whose names are read, the newest
+_NAMED = 1000
 _FILTERS: Mapping[str, str] = {
     "status": "status",
     "host": "host",
@@ -63,13 +65,18 @@ def index(visit: Visit) -> Answer:
     query |= {"limit": visit.limit, "marker": visit.query.get("marker")}
     if not visit.operates:
         query["project_id"] = visit.project_id
-    calls = [Call(COMPUTE, "/os-migrations", query)]
+    whose = {"limit": _NAMED, "all_tenants": "1" if visit.operates else None}
+    calls = [
+        Call(COMPUTE, "/os-migrations", query),
+        Call(COMPUTE, "/servers", whose, optional=True),
+    ]
     if visit.operates:
         calls.append(Call(COMPUTE, "/bulk-migrations", {"limit": _BULK_SHOWN}, optional=True))
-    found, *bulk = visit.cloud.together(*calls)
+    found, servers, *bulk = visit.cloud.together(*calls)
     return view(
         "migrations.html",
         migrations=found["migrations"],
+        names={one["id"]: one["name"] for one in rows(servers, "servers")},
         abortable=_ABORTABLE,
         asked=asked,
         types=TYPES,
@@ -140,7 +147,7 @@ def _bulk_path(visit: Visit) -> str:
 
 _BULK = "/migrations/bulk/{number:int}"
 PAGES = (
-    Page("/migrations", index, May.MANAGE, calls=2),
+    Page("/migrations", index, May.MANAGE, calls=3),
     Page("/migrations/of/{server_id:uuid}/{number:int}/abort", abort, May.MANAGE, "POST"),
     Page(_BULK, show_bulk, May.OPERATE),
     Page(_BULK + "/{steering}", steer, May.OPERATE, "POST"),

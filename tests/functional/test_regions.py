@@ -278,6 +278,9 @@ def test_the_dashboard_lists_the_servers_of_all_regions(
     shown = browser.get("/servers/regions")
     assert (browser.status, browser.calls) == (200, 2)
     assert all(f"web-{region}" in shown.text for region in REGIONS)
+    # others' pages are in the dashboards of their regions
+    assert re.findall(r"<a [^>]+>(web-[a-z]+)</a>", browser.page.text) == ["web-north"]
+    assert "The page of a server is in the dashboard of its region." in shown.text
     with region_that_is_down(world) as listener:
         listener.close()
         browser = Browser(world.north)

@@ -30,7 +30,7 @@ HEADINGS = {
     "/nodes/pve1/drain": "Drain pve1 ?",
     "/nodes/pve1/loss": "would all find another host",
     "/migrations": "Drains and rebalances",
-    "/migrations/rebalance": "would take the score from",
+    "/migrations/rebalance": "Plan of a rebalance",
     "/activity": "Who did what",
     "/audit": "Orphans: things without an owner",
     "/services": "nova-scheduler",
@@ -150,6 +150,8 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     assert all(one.name in text for one in crowd)
     assert "If pve1 failed Its 4 servers" in admin.get("/nodes/pve1/loss").text
 
+    admin.get("/nodes/pve1")
+    assert '<details class="fold" open data-folds><summary><h2 id="tasks">' in admin.page.text
     text = admin.get("/migrations/rebalance?moves=1").text
     assert "1 move of" in text
     asked = {"csrf": admin.csrf, "limit": "1", "at_once": "2"}
@@ -184,6 +186,9 @@ def test_a_rebalance_and_a_drain(crowd: list[Any], admin: Browser) -> None:
     found = admin.get("/migrations?type=live-migration&status=completed")
     assert found.text.count("● completed") >= 3
     assert f"/dashboard/servers/{crowd[0].id}" in found.links
+    assert crowd[0].name in found.text
+    assert crowd[0].id not in found.text
+    assert {"/dashboard/nodes/pve1"} < {one for one in found.links if "/nodes/pve" in one}
     following = admin.get("/migrations?limit=1").links
     assert any("marker=" in one for one in following)
     assert "rebalance ● done" in admin.parsed.text
@@ -298,8 +303,9 @@ def test_a_manager_sees_the_migrations_of_the_project(
         in manager.submit(f"{path}/live-migrate").text
     )
     manager.until("/migrations", lambda page: "● completed" in page.text)
-    assert manager.calls == 1
+    assert manager.calls == 2
     assert f"/dashboard{path}" in manager.parsed.links
+    assert server.name in manager.parsed.text
     assert "pve" not in manager.parsed.text
     assert "Drains and rebalances" not in manager.parsed.text
     assert "/dashboard/nodes" not in manager.parsed.links

@@ -103,6 +103,7 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     assert "UPID:" not in text
     assert member.page.text.count("<rect") > 3
     uuid = path.rpartition("/")[2]
+    explain(member, path)
     look_as_reader(reader, path)
     list_and_refresh(member, uuid)
     stop_and_start(member, path)
@@ -120,6 +121,13 @@ def test_the_life_of_a_server(cleared: None, member: Browser, reader: Browser) -
     text = member.get("/explain", params={"what": uuid}).text
     assert "delete ● done" in text
     assert "create ● done" in text
+
+
+def explain(member: Browser, path: str) -> None:
+    page = member.get("/explain", params={"what": path.rpartition("/")[2]})
+    assert "Create of server web-1 is done." in page.text
+    assert f"/dashboard{path}" in page.links
+    assert member.calls == 2
 
 
 def look_as_reader(reader: Browser, path: str) -> None:

@@ -38,7 +38,7 @@ def _form(
         _subnets(visit),
         Call(NETWORK, GROUPS, _GROUP_FIELDS, optional=True),
     )
-    offered = _usable(rows(groups, "security_groups"), visit.project_id)
+    offered = usable(rows(groups, "security_groups"), visit.project_id)
     if chosen is None:
         chosen = [one["id"] for one in offered if one["name"] == DEFAULT]
     values = {
@@ -57,7 +57,7 @@ def _subnets(visit: Visit) -> Call:
     return Call(NETWORK, SUBNETS, {"network_id": visit.params["network_id"]}, optional=True)
 
 
-def _usable(
+def usable(
     groups: Sequence[Mapping[str, Any]], project_id: str, bound: Sequence[str] = ()
 ) -> list[Mapping[str, Any]]:
     """Return the groups that a port of a project may be in, and those that it is in."""
@@ -123,7 +123,7 @@ def _show(
         "called": called(port),
         "server": server["server"] if server else None,
         "names": {one["id"]: one["name"] or one["id"] for one in listed},
-        "groups": _usable(listed, port["project_id"], port["security_groups"]),
+        "groups": usable(listed, port["project_id"], port["security_groups"]),
         "subnets": rows(subnets, "subnets"),
         "owns": owns(visit, network),
         "changeable": visit.may(May.CHANGE)

@@ -7,6 +7,7 @@ from typing import Any
 from dashboard.answer import Answer, view
 from dashboard.cloud import COMPUTE, NETWORK, Call, rows, segment
 from dashboard.page import Page
+from dashboard.pages.networks.ports import usable
 from dashboard.pages.server.frame import framed
 from dashboard.rights import May
 from dashboard.visit import Visit
@@ -32,12 +33,16 @@ def show(visit: Visit) -> Answer:
     )
     ports, networks, groups, down = found.answers
     project = found.server["tenant_id"]
+    bound = [group for one in rows(ports, "ports") for group in one["security_groups"]]
     return found.view(
         "network",
         ports=rows(ports, "ports"),
         missing="" if ports else ports.message,
         networks={one["id"]: one["name"] or one["id"] for one in rows(networks, "networks")},
-        groups={one["id"]: one["name"] for one in rows(groups, "security_groups")},
+        groups={
+            one["id"]: one["name"]
+            for one in usable(rows(groups, "security_groups"), project, bound)
+        },
         free=[
             one
             for one in rows(down, "ports")

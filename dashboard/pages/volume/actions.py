@@ -52,6 +52,8 @@ class Action:
     method: str = "POST"
     link: str = ""
     """What else has to be known first."""
+    is_first: bool = False
+    """Whether its button is shown before the menu of all others."""
 
 
 _FREE = ("available",)
@@ -83,6 +85,7 @@ ACTIONS: Mapping[str, Action] = {
             _ACTION,
             lambda visit, _: {"os-extend": {"new_size": visit.number("new_size")}},
             _HELD,
+            is_first=True,
         ),
         Action(
             "snapshot",
@@ -92,6 +95,7 @@ ACTIONS: Mapping[str, Action] = {
             "/snapshots",
             lambda visit, volume: {"snapshot": _copied(visit, volume)},
             _HELD,
+            is_first=True,
         ),
         Action(
             "backup",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from common.counting import counted
 from dashboard.answer import Answer, Redirect, View
 from dashboard.cloud import IMAGE, VOLUME, Call, rows, segment
 from dashboard.errors import ApiRefused, status_of
@@ -121,16 +122,16 @@ def _left(limits: Mapping[str, int]) -> str:
     """Return what is left of the quota; empty: it has no limit.
 
     >>> _left({"maxTotalVolumeGigabytes": 9, "totalGigabytesUsed": 2})
-    '7 GiB are left of the quota.'
+    'Left of the quota: 7 GiB.'
     """
     parts = []
     for unit, most, used in (
-        ("volumes", "maxTotalVolumes", "totalVolumesUsed"),
-        ("GiB", "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
+        (("volume", "volumes"), "maxTotalVolumes", "totalVolumesUsed"),
+        (("GiB", "GiB"), "maxTotalVolumeGigabytes", "totalGigabytesUsed"),
     ):
         if limits.get(most, -1) >= 0:
-            parts.append(f"{limits[most] - limits.get(used, 0)} {unit}")
-    return f"{' and '.join(parts)} are left of the quota." if parts else ""
+            parts.append(counted(limits[most] - limits.get(used, 0), *unit))
+    return f"Left of the quota: {' and '.join(parts)}." if parts else ""
 
 
 PAGES = (

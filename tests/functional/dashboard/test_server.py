@@ -211,7 +211,7 @@ def test_an_interface_comes_and_is_detached(
 
 
 def test_security_groups_of_a_port(
-    path: str, member: Browser, reader: Browser, three_nodes: EmbeddedCloud
+    path: str, member: Browser, reader: Browser, admin: Browser, three_nodes: EmbeddedCloud
 ) -> None:
     network = three_nodes.connection().network
     [port] = network.ports(device_id=path.rpartition("/")[2])
@@ -226,6 +226,10 @@ def test_security_groups_of_a_port(
     reader.post(action, {"csrf": reader.csrf, "groups": group.id})
     assert reader.status == 403
     assert network.get_port(port.id).security_group_ids == [group.id]
+    # of other projects an administrator is offered none
+    admin.get(f"{path}/network")
+    offered = re.findall(r'name="groups" value="([^"]+)"', admin.page.text)
+    assert offered == [one.id for one in network.security_groups()]
 
 
 def test_volumes_come_and_are_detached(

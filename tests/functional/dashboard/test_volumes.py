@@ -37,6 +37,16 @@ def links(browser: Browser, pattern: str) -> list[str]:
     ]
 
 
+def in_menu(browser: Browser, *titles: str) -> bool:
+    """Return whether all of these are in the menu of a page's actions."""
+    [menu] = re.findall(
+        r'<details class="menu"><summary class="button">.*?</details>',
+        browser.page.text,
+        re.DOTALL,
+    )
+    return all(f">{one}<" in menu for one in titles)
+
+
 @pytest.fixture
 def second_type(three_nodes: EmbeddedCloud) -> Iterator[str]:
     """Another type of volumes."""
@@ -53,6 +63,8 @@ def test_extend_edit_retype_and_make_bootable(
     path = make(member)
     volumes = three_nodes.connection().block_storage
     uuid = path.rpartition("/")[2]
+    assert in_menu(member, "Back up", "Retype", "Edit", "Make bootable", "Copy", "Give away")
+    assert not in_menu(member, "Attach") and not in_menu(member, "Extend")
     member.get(f"{path}/extend")
     assert member.form(f"{path}/extend").fields["new_size"] == "2"
     assert "Under way: The volume is being extended." in member.submit(f"{path}/extend").text
@@ -179,6 +191,16 @@ def test_an_offer_is_cancelled(cleared: None, member: Browser) -> None:
     member.submit(cancel.removeprefix("/dashboard"))
     assert "Done: The offer is cancelled." in member.parsed.text
     assert "● available" in member.get(path).text
+
+
+def test_an_administrator_sees_the_copies_of_another_projects_volume(
+    cleared: None, member: Browser, admin: Browser
+) -> None:
+    path = make(member)
+    member.get(f"{path}/snapshot")
+    member.submit(f"{path}/snapshot", name="before")
+    until_available(member, path)
+    assert "before ● available" in admin.get(path).text
 
 
 def test_another_projects_volume_is_none(

@@ -1,9 +1,6 @@
 // What makes pages pleasant, and none needs.
 "use strict";
 
-// On a phone the pages are one line to swipe through: begin at the present one.
-document.querySelectorAll("nav [aria-current]").forEach((one) => one.scrollIntoView({ block: "nearest", inline: "center" }));
-
 // On a phone what is long begins folded; without this script it is open.
 const phone = matchMedia("(max-width: 40rem)");
 const fold = () => document.querySelectorAll("details[data-folds]").forEach((one) => (one.open = !phone.matches));
@@ -48,17 +45,17 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.matches("#list [name='server']")) event.preventDefault();
 });
 
-const menu = document.querySelector(".account");
-if (menu) {
-  document.addEventListener("click", (event) => {
-    if (!menu.contains(event.target)) menu.open = false;
-  });
-  menu.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    menu.open = false;
-    menu.querySelector("summary").focus();
-  });
-}
+// A menu is closed by a click elsewhere and by Escape.
+const menus = "details:is(.account, .menu)[open]";
+document.addEventListener("click", (event) => {
+  document.querySelectorAll(menus).forEach((one) => (one.open = one.contains(event.target)));
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.key === "Escape" && event.target.closest(menus);
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
 
 // Only a script can copy: without this one there are no buttons for it.
 document.documentElement.classList.add("scripted");

@@ -432,6 +432,29 @@ def test_the_skip_link_and_the_menu_by_keyboard(window: Window, people: LogIn) -
 
 
 @pytest.mark.long
+def test_an_administrators_pages_are_in_a_menu_of_a_phone(window: Window, people: LogIn) -> None:
+    window.take(people("admin"))
+    window.resize(PHONE)
+    window.open("/servers")
+    is_open = "return document.querySelector('.folded details').open"
+    lines = "return document.querySelector('header nav').offsetHeight"
+    assert window.run(lines) < 70, "two lines"
+    for close in (
+        lambda: window.press(Keys.ESCAPE),
+        lambda: window.find(".everything input").click(),
+    ):
+        window.find(".folded summary").send_keys(Keys.ENTER)
+        assert window.run(is_open) is True
+        close()
+        assert window.run(is_open) is False
+    window.find(".folded summary").click()
+    window.find(".folded a[href$='/services']").click()
+    window.until(lambda: window.path == "/services")
+    assert "Services" in window.find(".folded summary").text
+    assert window.run(lines) < 70
+
+
+@pytest.mark.long
 def test_the_colours_are_those_of_the_system_until_one_chooses(
     window: Window, people: LogIn
 ) -> None:

@@ -5,6 +5,7 @@ import pytest
 from dashboard.answer import view
 from dashboard.navigation import navigation
 from dashboard.page import Page, Section
+from dashboard.rights import May
 
 SECTIONS = [
     Section(title, (Page(path, lambda _: view("x.html")),), within=within)
@@ -48,3 +49,18 @@ def test_every_subject_that_leads_to_others_exists() -> None:
 
     subjects = {one.title for one in all_of_them if not one.within}
     assert {one.within for one in all_of_them if one.within} <= subjects
+
+
+def test_a_phone_folds_what_only_some_users_have() -> None:
+    def folded(*may: May) -> list[str]:
+        sections = [
+            Section(f"{one.name} {number}", (Page(f"/{number}", lambda _: view("x.html")),), one)
+            for number, one in enumerate(may)
+        ]
+        found = navigation(sections, "/1")
+        assert len(found.subjects) == len(may)
+        return [one.title for one in found.folded]
+
+    assert folded(May.READ, May.OPERATE, May.MANAGE, May.READ) == ["OPERATE 1", "MANAGE 2"]
+    assert folded(May.READ, May.MANAGE) == [], "one alone needs no menu"
+    assert folded(May.READ, May.READ) == []

@@ -62,7 +62,7 @@ def test_the_overview_shows_a_node_that_is_off_in_red_and_in_words(
         window.find("a[href$='status=BUILD']").click()
         window.until_text("patient")
         window.open("/")
-        window.find("#waits + .wide a[href*='/explain']").click()
+        window.find("[aria-labelledby='waits'] .wide a[href*='/explain']").click()
         window.until(lambda: window.path == "/explain")
         window.until_text("create", "running")
 

@@ -64,7 +64,10 @@ def fill(window: Window, form: str, **fields: str) -> None:
 
 
 def follow(window: Window, text: str) -> None:
-    """Click a link of the page's content, or its navigation."""
+    """Click a link of the page's content, or its navigation, which a phone has in a menu."""
+    for menu in window.driver.find_elements(By.CSS_SELECTOR, ".folded summary"):
+        if menu.is_displayed() and not window.driver.find_elements(By.LINK_TEXT, text):
+            menu.click()
     [link, *_] = window.until(lambda: window.driver.find_elements(By.LINK_TEXT, text))
     window.run("arguments[0].scrollIntoView({block: 'center'})", link)
     link.click()

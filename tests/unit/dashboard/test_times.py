@@ -15,7 +15,7 @@ BY_FILTERS = re.compile(r"\|\s*(age|ago|exact)\b")
 #: a script makes the text of what points at a chart from these
 OF_CHARTS = ("{{ band.until }}", "{{ band.until|moment }}")
 WITHOUT_SCRIPT = re.compile(
-    r"<noscript>.*?</noscript>|<span class=\"unscripted\">.*?</span>", re.DOTALL
+    r"<noscript>.*?</noscript>|<(span|p) class=\"(?:dim )?unscripted\">.*?</\1>", re.DOTALL
 )
 PAGES = sorted(path.relative_to(TEMPLATES).as_posix() for path in TEMPLATES.rglob("*.html"))
 

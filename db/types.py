@@ -95,7 +95,7 @@ Json: sa.types.TypeEngine[Any] = sa.JSON().with_variant(postgresql.JSONB(), "pos
 
 
 class SharedJson(sa.types.TypeDecorator[Any]):
-    """JSON cast to text, of which each text is loaded once: many rows have the same.
+    """JSON cast to text; each text is loaded once, as many rows have the same.
 
     What is read belongs to all of them, and isn't changed.
     """

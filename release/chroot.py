@@ -205,5 +205,5 @@ def _done(words: Sequence[str], check: bool) -> subprocess.CompletedProcess[str]
         check=False,
     )
     if check and done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.returncode}\n{done.stdout[-4000:]}")
+        raise RuntimeError(f"{' '.join(words)}: {done.returncode}\n{done.stdout[-20_000:]}")
     return done

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
@@ -179,7 +179,8 @@ class Window:
 
     def press(self, *keys: str) -> None:
         """Press keys, one after the other, wherever the focus is."""
-        self.driver.switch_to.active_element.send_keys(*keys)
+        # Not to the element: one that takes a file would take them for its name.
+        ActionChains(self.driver).send_keys(*keys).perform()
 
     def tab(self) -> str:
         """Press the tab key; return a mark of what has the focus then."""

@@ -94,20 +94,22 @@ class Cloud:
         """
         if name_or_id is None:
             return str(self.connection.current_project_id)
-        return self._identity_id(self.identity.find_project, name_or_id, domain)
+        return self._identity_id("project", name_or_id, domain)
 
     def user_id(self, name_or_id: str, domain: str | None = None) -> str:
         """Return a user's id, by name or id; see ``project_id``."""
-        return self._identity_id(self.identity.find_user, name_or_id, domain)
+        return self._identity_id("user", name_or_id, domain)
 
-    def _identity_id(self, find: Callable[..., Any], name_or_id: str, domain: str | None) -> str:
+    def _identity_id(self, kind: str, name_or_id: str, domain: str | None) -> str:
         from openstack import exceptions
+
+        from cli.finding import look_up
 
         query: dict[str, Any] = {}
         if domain:
-            query["domain_id"] = self.identity.find_domain(domain, ignore_missing=False).id
+            query["domain_id"] = look_up(self.identity, "domain", "domains", domain).id
         try:
-            return str(find(name_or_id, ignore_missing=False, **query).id)
+            return str(look_up(self.identity, kind, f"{kind}s", name_or_id, **query).id)
         except exceptions.ForbiddenException:
             return name_or_id
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from cli.errors import CommandFailed
 
 _SHOWN = 20
+#: what the SDK's lists take of what its ``find_…`` does
+_OF_LISTS = frozenset({"all_projects", "domain_id"})
+
+
+#: what ends a path or a part of it, or is decoded on the way; and steps in the path
+_NO_PART = re.compile(r"[/?#%]|\A\.{1,2}\Z")
 
 
 class NotFound(CommandFailed):
@@ -55,7 +62,7 @@ def find(connection: Any, kind: str, name_or_id: str, **query: Any) -> Any:
     known = _KINDS[kind]
     proxy = getattr(connection, known.api)
     try:
-        return getattr(proxy, f"find_{kind}")(name_or_id, ignore_missing=False, **query)
+        return look_up(proxy, kind, known.list, name_or_id, **query)
     except exceptions.DuplicateResource as error:
         matches = _matches(getattr(proxy, known.list), kind, name_or_id, query)
         raise CommandFailed(_several(known.label, name_or_id, matches)) from error
@@ -66,14 +73,55 @@ def find(connection: Any, kind: str, name_or_id: str, **query: Any) -> Any:
         raise NotFound(_none(known.label, name_or_id, names)) from error
 
 
-def _matches(listed: Any, kind: str, name: str, query: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (ID, state) of all of that name; the compute API takes a regular expression."""
-    kept = {key: value for key, value in query.items() if key == "all_projects"}
+def segment(name_or_id: str) -> str:
+    """Return a name or ID as one segment of a path. Raises NotFound."""
+    # however it is encoded, what sends a request takes it for a step in the path
+    if name_or_id in (".", ".."):
+        raise NotFound(f"Nothing is named '{name_or_id}'.")
+    return quote(name_or_id, safe="")
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether a text that nobody quotes is one segment of a path all the same.
+
+    >>> _is_plain("m1 large"), _is_plain("m1#large"), _is_plain("..")
+    (True, False, False)
+    """
+    return _NO_PART.search(text) is None
+
+
+def look_up(proxy: Any, kind: str, plural: str, name_or_id: str, **query: Any) -> Any:
+    """Return what the SDK's ``find_…`` does, by name alone where it can be no ID.
+
+    The SDK asks for an ID unquoted: for that before a ``#`` or ``?``, which another one may have.
+
+    :param plural: the SDK's list of the kind.
+    :raises: the SDK's NotFoundException or DuplicateResource.
+    """
+    from openstack import exceptions
+
+    if _is_plain(name_or_id):
+        return getattr(proxy, f"find_{kind}")(name_or_id, ignore_missing=False, **query)
+    found = list(_named(getattr(proxy, plural), kind, name_or_id, query))
+    if len(found) > 1:
+        raise exceptions.DuplicateResource(f"More than one {kind} has the name '{name_or_id}'.")
+    if not found:
+        raise exceptions.NotFoundException(f"No {kind.capitalize()} found for {name_or_id}")
+    return found[0]
+
+
+def _named(listed: Any, kind: str, name: str, query: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield all of that name; the compute API takes a regular expression."""
+    kept = {key: value for key, value in query.items() if key in _OF_LISTS}
     wanted = f"^{re.escape(name)}$" if kind == "server" else name
-    found: Iterable[Any] = listed(name=wanted, **kept)
+    return (one for one in listed(name=wanted, **kept) if one.name == name)
+
+
+def _matches(listed: Any, kind: str, name: str, query: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (ID, state) of all of that name."""
     return [
         (str(one.id), str(getattr(one, "status", None) or ""))
-        for one in itertools.islice((one for one in found if one.name == name), _SHOWN)
+        for one in itertools.islice(_named(listed, kind, name, query), _SHOWN)
     ]
 
 

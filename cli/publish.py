@@ -20,6 +20,7 @@ from cli.audits import answer
 from cli.cloud import Cloud
 from cli.command import Lister, argument
 from cli.errors import CommandFailed
+from cli.finding import look_up
 
 _HEADERS = ("Region", "ID", "Result")
 _THERE, _PUBLISHED = "is there already", "published"
@@ -87,7 +88,7 @@ class PublishKeypair(Publish):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each region."""
-        wanted = self.cloud.compute.find_keypair(parsed_args.name, ignore_missing=False)
+        wanted = look_up(self.cloud.compute, "keypair", "keypairs", parsed_args.name)
         return self.publish(parsed_args.to, lambda cloud: _keypair(wanted, cloud.compute))
 
 

@@ -10,6 +10,7 @@ from cli.admin import bulk
 from cli.admin.node import HOST
 from cli.audits import answer
 from cli.command import Lister, argument, flag
+from cli.finding import segment
 from common.counting import counted
 
 _PLAN = ("ID", "Name", "Way", "To", "Reason")
@@ -55,7 +56,7 @@ class DrainNode(Lister):
 
     def _plan(self, host: str, live_only: bool) -> list[tuple[Any, ...]]:
         query = {"live_only": "true"} if live_only else {}
-        plan = answer(self.cloud.compute.get(f"/drains/{host}", params=query))["drain"]
+        plan = answer(self.cloud.compute.get(f"/drains/{segment(host)}", params=query))["drain"]
         servers = plan["servers"]
         stay = sum(one["target"] is None for one in servers)
         moved = len(servers) - stay

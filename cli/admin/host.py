@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from typing import Any
-from urllib.parse import quote
 
 from cli.command import argument
+from cli.finding import segment
 from cli.server.metrics import PERIOD, Metrics
 
 
@@ -25,5 +25,5 @@ class ShowHostMetrics(Metrics):
     def take_action(self, parsed_args: argparse.Namespace) -> Any:
         """Return a row for each metric."""
         query = {"storage": parsed_args.storage} if parsed_args.storage else {}
-        path = f"/hosts/{quote(parsed_args.host, safe='')}/metrics"
+        path = f"/hosts/{segment(parsed_args.host)}/metrics"
         return self.shown(path, parsed_args, **query)

@@ -16,6 +16,7 @@ from cli.audits import answer
 from cli.cloud import Cloud
 from cli.command import Lister, Pairs, argument, flag
 from cli.errors import CommandFailed, sentence
+from cli.finding import segment
 
 _COMPUTE, _VOLUME = "compute", "block_storage"
 _RESOURCES: Mapping[str, str] = {
@@ -74,7 +75,7 @@ class Quotas:
 
     def set(self, region: str, resource: str, limit: int) -> None:
         """Set a limit; the region refuses what is below its use."""
-        path = f"/os-quota-sets/{self._project}"
+        path = f"/os-quota-sets/{segment(self._project)}"
         api = getattr(self._regions[region].connection, _RESOURCES[resource])
         answer(api.put(path, json={"quota_set": {resource: limit}}))
 
@@ -82,7 +83,8 @@ class Quotas:
         service = _RESOURCES[resource]
         detail, query = ("/detail", {}) if service == _COMPUTE else ("", {"usage": "True"})
         api = getattr(cloud.connection, service)
-        body = answer(api.get(f"/os-quota-sets/{self._project}{detail}", params=query))
+        path = f"/os-quota-sets/{segment(self._project)}{detail}"
+        body = answer(api.get(path, params=query))
         one = body["quota_set"][resource]
         return Limit(one["limit"], one["in_use"] + one["reserved"])
 

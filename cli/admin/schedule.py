@@ -7,6 +7,7 @@ from typing import Any
 
 from cli.command import Lister, argument, flag
 from cli.errors import CommandFailed
+from cli.finding import segment
 from cli.server.create import Nic, network_ids
 from cli.server.where import WHERE, where
 from cli.terminal import write
@@ -161,7 +162,7 @@ class ShowCapacity(Lister):
         ), rows
 
     def _loss(self, host: str) -> Any:
-        found = _json(self.cloud.compute.get(f"/evacuations/{host}"))["evacuation"]
+        found = _json(self.cloud.compute.get(f"/evacuations/{segment(host)}"))["evacuation"]
         moving = counted(len(found["servers"]), "server")
         if found["fits"]:
             self.say(f"Without {host} all of its {moving} would find another host.")

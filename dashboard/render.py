@@ -7,6 +7,7 @@ import html
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -66,6 +67,8 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
         tick=tick,
         sizes=sizes,
         took=took,
+        # Jinja's own leaves a slash, which ends a part of a path
+        urlencode=lambda value: quote(str(value), safe=""),
         whole_seconds=whole_seconds,
     )
     made.globals.update(static=static, may=May)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import falcon
 
@@ -92,4 +92,5 @@ def local_path(text: str, below: str) -> str:
     parts = urlsplit(text) if fits and plain else None
     if parts is None or parts.scheme or parts.netloc or "//" in parts.path:
         return start
-    return text
+    # browsers go up at them, also where they are encoded: out of the dashboard
+    return start if ".." in unquote(parts.path).split("/") else text

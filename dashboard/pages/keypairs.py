@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard import shell
 from dashboard.answer import Answer, Redirect, View, confirm, view
 from dashboard.cloud import COMPUTE, Call, following, segment
 from dashboard.errors import ApiRefused, status_of
@@ -43,7 +44,7 @@ def create(visit: Visit) -> Answer:
     except ApiRefused as refused:
         return _list(visit, given, refused)
     if "private_key" in made:
-        return view("keypair_made.html", keypair=made)
+        return view("keypair_made.html", keypair=made, file=shell.file(f"{made['name']}.pem"))
     visit.note(f"The key {made['name']} is imported.")
     return Redirect(PATH)
 

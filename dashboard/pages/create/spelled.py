@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from dashboard import shell
 from dashboard.cloud import COMPUTE, VERSIONS
 from dashboard.pages.create.request import NewKey
 
@@ -25,8 +26,9 @@ def command(body: Mapping[str, Any], flavor: str, new: NewKey | None = None) -> 
 
     What is longer than a line is broken by backslashes.
     """
-    words = [f"{_CLIENT} server create", *(_option(*one) for one in _options(body, flavor, new))]
-    server = " \\\n  ".join([*words, shlex.quote(body["server"]["name"] or "NAME")])
+    options = (shell.option(name, str(value)) for name, value in _options(body, flavor, new))
+    words = [f"{_CLIENT} server create", *options]
+    server = " \\\n  ".join([*words, shell.argument(body["server"]["name"] or "NAME")])
     return "\n".join([*(_making(new) if new else ()), server])
 
 
@@ -34,7 +36,7 @@ _CLIENT = f"openstack --os-compute-api-version {VERSIONS[COMPUTE].split()[-1]}"
 
 
 def _making(new: NewKey) -> Iterator[str]:
-    create, name = f"{_CLIENT} keypair create", shlex.quote(_name_of(new))
+    create, name = f"{_CLIENT} keypair create", shell.argument(_name_of(new))
     if new.public:
         yield f"printf %s {shlex.quote(new.public)} >{_PUBLIC_KEY}"
         yield f"{create} --public-key {_PUBLIC_KEY} {name}"
@@ -45,10 +47,6 @@ def _making(new: NewKey) -> Iterator[str]:
 
 def _name_of(new: NewKey) -> str:
     return new.name or "KEY"
-
-
-def _option(name: str, value: Any) -> str:
-    return f"--{name} {shlex.quote(str(value))}"
 
 
 def _options(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dashboard import shell
 from dashboard.answer import Answer
 from dashboard.cloud import IMAGE, Call, segment
 from dashboard.pages.server.frame import framed
@@ -46,7 +47,7 @@ def show(visit: Visit) -> Answer:
         image=image or None,
         image_id=image_id,
         addresses=addresses,
-        ssh=_ssh(addresses, image or {}),
+        ssh=ssh(addresses, image or {}),
         operations=operations_of(newest),
     )
 
@@ -60,13 +61,14 @@ def addresses_of(server: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _ssh(addresses: Sequence[tuple[str, str]], image: Mapping[str, Any]) -> str:
+def ssh(addresses: Sequence[tuple[str, str]], image: Mapping[str, Any]) -> str:
     """Return the command that logs in; empty: there is none."""
     if not addresses or image.get("os_type") == "windows":
         return ""
     known = [address for _, address in addresses]
     address = next((one for one in known if ipaddress.ip_address(one).version == 4), known[0])
-    return f"ssh {_user(image)}@{address}"
+    # the user is what the owner of the image wrote
+    return f"ssh {shell.argument(f'{_user(image)}@{address}')}"
 
 
 def _user(image: Mapping[str, Any]) -> str:

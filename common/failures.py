@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from common.messages.reports import Category, Failure
 
@@ -226,7 +227,7 @@ def remedy(failure: Failure, action: str, server_uuid: str) -> str | None:
     again = AGAIN.get(action, "the action again").format(server=server_uuid)
     log = "micronova doctor"
     if failure.upid is not None:
-        log = f"as root on a node of the cluster: pvenode task log {failure.upid}"
+        log = f"as root on a node of the cluster: pvenode task log {quote(failure.upid)}"
     node = failure.host if failure.upid is None else failure.upid.split(":")[1]
     where = f"as root on {node or 'a node of the cluster'}: "
     return text.format(server=server_uuid, again=again, log=log, where=where)

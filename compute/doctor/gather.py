@@ -14,12 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from common.log import logger
 from common.messages.reports import Category
 from compute.doctor.facts import Answer, Endpoint, Facts, NodeFacts, TemplateFacts
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.observe.snapshot import ListedVm, Node, Snapshot, Unread
@@ -49,8 +49,7 @@ class Scope:
 def gather(client: Client, snapshot: Snapshot, scope: Scope) -> Facts:
     """Return the facts of a cluster, whose snapshot is there. What can't be read is left out."""
     settings, reader = client.settings, _Reader(client)
-    user, name = settings.token.user, settings.token.name
-    path = f"access/users/{quote(user, safe='@')}/token/{name}"
+    user, path = settings.token.user, paths.token(settings.token)
     users = reader.read("access/users", ())
     facts = Facts(
         settings,
@@ -141,7 +140,7 @@ def _lost(client: Client, snapshot: Snapshot, vm: ListedVm, config: Answer) -> s
     if storage is None or not storage.active:
         return ""
     try:
-        client.get(f"nodes/{vm.node}/storage/{storage.name}/content/{volid}")
+        client.get(paths.volume(vm.node, volid))
     except HypervisorError as error:
         return volid if isinstance(error, ApiError) and error.no_volume else ""
     return ""

@@ -30,7 +30,8 @@ def _more(wanted: Wanted) -> Iterator[str]:
         yield f"{{ {plan.pool(wanted.pool).line} || true; }}"
     for name, contents in wanted.contents.items():
         # PVE::Storage takes the whole list only.
-        present = f"$(pvesh get /storage/{name} --output-format json | {_CONTENT})"
+        path = shlex.quote(f"/storage/{name}")
+        present = f"$(pvesh get {path} --output-format json | {_CONTENT})"
         yield f'pvesm set {shlex.quote(name)} --content "{present},{",".join(contents)}"'
     for zone in wanted.zones:
         if zone.type:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from shlex import quote
 from typing import Any
 
 from common import clock, codec
@@ -255,20 +256,7 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
     kind = KINDS[finding.kind]
     verb = kind.verb if finding.proven and kind.verb is not Verb.REPORT else None
     remedy = kind.remedy if finding.proven or kind.doubt is None else kind.doubt
-    words = {
-        "vmid": finding.vmid,
-        "node": finding.node,
-        "cluster": finding.cluster,
-        "server": finding.server_uuid,
-        "subject": finding.subject,
-        "volid": finding.evidence.get("volid"),
-        "storage": finding.evidence.get("storage"),
-        **{name: finding.evidence.get(name) for name in ("marks", "mac", "bridge", "volume")},
-        **{name: finding.evidence.get(name) for name in ("snapshot", "option", "vnet")},
-        "project": finding.evidence.get("project") or "…",
-        "vlan": finding.evidence.get("vlan") or "none",
-    }
-    text = remedy.format(**words) if remedy else None
+    text = filled(remedy, finding) if remedy else None
     evidence = dict(finding.evidence)
     if kind.destroys:
         evidence["lost"] = losses.lost_data(facts, finding)
@@ -286,6 +274,29 @@ def _new_finding(facts: Facts, finding: Finding) -> NewFinding:
         vmid=finding.vmid,
         evidence=evidence,
     )
+
+
+#: what a remedy names of the evidence
+_NAMED = ("volid", "storage", "mac", "bridge", "volume", "snapshot", "option", "vnet")
+
+
+def filled(remedy: str, finding: Finding) -> str:
+    """Return a remedy with its values, each as a shell reads it: others chose names of files."""
+    evidence = finding.evidence
+    values = {
+        "vmid": finding.vmid,
+        "node": finding.node,
+        "cluster": finding.cluster,
+        "server": finding.server_uuid,
+        "subject": finding.subject,
+        **{name: evidence.get(name) for name in _NAMED},
+        "vlan": evidence.get("vlan") or "none",
+    }
+    words = {name: quote(str(value)) for name, value in values.items()}
+    project = evidence.get("project")
+    # marks are a command, and the dots stand for what a person writes
+    words |= {"marks": str(evidence.get("marks")), "project": quote(project) if project else "…"}
+    return remedy.format(**words)
 
 
 def _looked_at(facts: Facts, finding: Kept) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from common.messages.inventory import ClusterInventory, SeenBackup
 from common.resources.volumes import BackupStatus
@@ -66,6 +67,6 @@ def _of_record(record: BackupFacts, cluster: str, cloud: str) -> Finding:
         evidence={
             "backup": record.id,
             "volid": record.archive,
-            "marks": f"pvesh set {path} --notes '{notes}'",
+            "marks": f"pvesh set {quote(path)} --notes '{notes}'",
         },
     )

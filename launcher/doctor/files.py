@@ -34,7 +34,7 @@ def readable_by_others(conf: cfg.ConfigOpts) -> Iterator[Finding]:
                 str(path),
                 "Everybody on this machine can read it.",
                 "It has the passwords of databases, bus and Keystone.",
-                (f"chmod o-rwx {path}",),
+                (f"chmod o-rwx {quote(str(path))}",),
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -255,7 +256,7 @@ def test_a_task_that_failed_is_explained_and_not_only_repeated(
     fault = refused(cloud, row.uuid, "start")
     assert fault.category == "creation_failed"
     log, _, again = fault.remedy.partition("; mend what it says, then: ")
-    assert log == f"as root on a node of the cluster: pvenode task log {fault.upid}"
+    assert log == f"as root on a node of the cluster: pvenode task log {quote(fault.upid)}"
     assert text in operator.run(log)
     cloud.simulator.clear_faults()
     assert again == f"openstack server start {row.uuid}"

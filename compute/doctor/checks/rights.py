@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from shlex import quote
 
 from common import clock
 from common.findings import Finding, Level
@@ -33,7 +34,7 @@ def lifetime(facts: Facts) -> Iterator[Finding]:
             f"Cluster {facts.name}",
             f"The token {token.id} is valid until {ends:%Y-%m-%d %H:%M} UTC.",
             "After that nothing of the cluster can be reached.",
-            (f"pveum user token modify {token.user} {token.name} --expire 0",),
+            (f"pveum user token modify {quote(token.user)} {quote(token.name)} --expire 0",),
         )
 
 
@@ -50,7 +51,7 @@ def user(facts: Facts) -> Iterator[Finding]:
             f"Cluster {facts.name}",
             f"The user {name} is valid until {ends:%Y-%m-%d %H:%M} UTC, and so are its tokens.",
             "After that nothing of the cluster can be reached.",
-            (f"pveum user modify {name} --expire 0",),
+            (f"pveum user modify {quote(name)} --expire 0",),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from shlex import quote
 
 from compute.hypervisor.proxmox.api import calls
 from compute.hypervisor.proxmox.api.calls import Purpose
@@ -245,9 +246,15 @@ def grant_lines(
         # A token's privileges are those that both it and its user have.
         alone = "" if role.inherited else " --propagate 0"
         for path in role.paths:
-            for who in (f"--users '{token.user}'", f"--tokens '{token.id}'"):
+            for who in (f"--users {_quoted(token.user)}", f"--tokens {_quoted(token.id)}"):
                 lines.append(f"pveum acl modify {path}{alone} {who} --roles {role.name}")
     return lines
+
+
+def _quoted(text: str) -> str:
+    """Return a value in quotes, also where it needs none, as a token beside it does."""
+    found = quote(text)
+    return found if found.startswith("'") else f"'{found}'"
 
 
 def remedy(missing: Iterable[Need], token: Token, granted: Granted) -> str | None:
@@ -266,8 +273,8 @@ def _role(need: Need) -> str:
 def token_lines(token: Token) -> list[str]:
     """Return the commands that create the user, which may exist already, and the token."""
     return [
-        f"{{ pveum user add {token.user} || true; }}",
-        f"pveum user token add {token.user} {token.name} --privsep 1",
+        f"{{ pveum user add {quote(token.user)} || true; }}",
+        f"pveum user token add {quote(token.user)} {quote(token.name)} --privsep 1",
     ]
 
 
@@ -277,10 +284,8 @@ def secret_lines(token: Token) -> list[str]:
     Both print the secret, which then belongs into the token's file: see ``token_file``.
     """
     user, add = token_lines(token)
-    return [
-        user,
-        f"{{ {add} || pveum user token modify {token.user} {token.name} --regenerate 1; }}",
-    ]
+    modify = f"pveum user token modify {quote(token.user)} {quote(token.name)} --regenerate 1"
+    return [user, f"{{ {add} || {modify}; }}"]
 
 
 def token_file(cluster: ClusterSettings, token: Token | None = None) -> str:

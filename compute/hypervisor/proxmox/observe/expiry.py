@@ -10,11 +10,11 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from common.log import logger
 from common.metrics import table
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.client import Client
 
 LOG = logger(__name__)
@@ -59,8 +59,7 @@ class Expiry:
                 self._logged.add(what)
 
     def _read_token(self) -> None:
-        token = self._client.settings.token
-        path = f"access/users/{quote(token.user, safe='@')}/token/{token.name}"
+        path = paths.token(self._client.settings.token)
         expires = float(self._client.get(path).get("expire") or math.inf)
         table.TOKEN_EXPIRY.set(expires, self._client.settings.name)
 

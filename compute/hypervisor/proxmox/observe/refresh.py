@@ -17,6 +17,7 @@ from common.guest.hardware import version
 from common.log import logger
 from common.messages.facts import ImageFacts
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.client import Client
 from compute.hypervisor.proxmox.observe import bridges, images, pins, resources
 from compute.hypervisor.proxmox.observe import zones as zones_of
@@ -263,16 +264,16 @@ class Refresher:
         unasked = {f"nodes/{other}/storage/{storage}/content" for other in others}
         self._reads.forget(unasked.__contains__)
         found = images.facts(storage, listed)
-        return tuple(self._with_disk_size(path, image) for image in found)
+        return tuple(self._with_disk_size(node, image) for image in found)
 
-    def _with_disk_size(self, path: str, image: ImageFacts) -> ImageFacts:
+    def _with_disk_size(self, node: str, image: ImageFacts) -> ImageFacts:
         """Return the image with its disk's size: a listing only has the file's."""
         if image.virtual_size_bytes is not None:
             return image
         file = (image.volid, image.size_bytes, image.created_at)
         if file not in self._disk_sizes:
             try:
-                answer = self._reads.get(f"{path}/{image.volid}")
+                answer = self._reads.get(paths.volume(node, image.volid))
             except HypervisorError as error:
                 LOG.warning("The disk size of %s can't be read: %s", image.volid, error.message)
                 return image

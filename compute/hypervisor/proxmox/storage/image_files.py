@@ -9,6 +9,7 @@ from common.messages.commands import RemoveImage, StoreImage
 from common.messages.reports import Category
 from common.resources import image_files
 from compute.hypervisor.port import Detail, HypervisorError, Removal, Work
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.api.multipart import Multipart
 from compute.hypervisor.proxmox.cluster.shared import Shared
@@ -57,9 +58,8 @@ def remove(shared: Shared, work: Work, command: RemoveImage) -> Removal:
     _require_ours(command)
     if _size(shared, node, volid) is None:
         return Removal(True)
-    storage = volid.partition(":")[0]
     try:
-        upid = shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
+        upid = shared.client.delete(paths.volume(node, volid))
         if upid:
             work.report(upid=str(upid))
             shared.tasks.wait(work, str(upid))
@@ -67,7 +67,7 @@ def remove(shared: Shared, work: Work, command: RemoveImage) -> Removal:
         if _size(shared, node, volid) is not None:
             raise
     gone, names = _size(shared, node, volid) is None, (f"volume {volid}",)
-    shared.relist(node, storage)
+    shared.relist(node, volid.partition(":")[0])
     return Removal(gone, names) if gone else Removal(gone, (), names)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from shlex import quote
 from typing import Any
 
 from common.failures import Verdict
 from common.messages.reports import Category
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Vm
 from compute.hypervisor.proxmox.storage import usage
@@ -27,7 +29,7 @@ def delete(
     def call() -> Any:
         fence()
         _require_in_no_snapshot(vm, node, storage, volid)
-        return vm.shared.client.delete(f"nodes/{node}/storage/{storage}/content/{volid}")
+        return vm.shared.client.delete(paths.volume(node, volid))
 
     with vm.shared.storage_queue.slot(vm.work, vm.shared.storage_key(node, storage), "free"):
         vm.converge(
@@ -55,7 +57,7 @@ def _require_in_no_snapshot(vm: Vm, node: str, storage: str, volid: str) -> None
             Category.PROTECTED,
             f"Snapshot {snapshot} of VM {owner} on {where} names {volid}. It was not touched.",
             left=(f"volume {volid}: snapshot {snapshot} names it, not touched",),
-            remedy=f"as root on {where}: qm delsnapshot {owner} {snapshot}",
+            remedy=f"as root on {where}: qm delsnapshot {owner} {quote(snapshot)}",
             verdict=Verdict.FATAL,
         )
 
@@ -66,7 +68,7 @@ def exists(vm: Vm, node: str, storage: str, volid: str) -> bool:
     A qcow2 volume on LVM that is not active can't be read, but is listed.
     """
     try:
-        vm.shared.client.get(f"nodes/{node}/storage/{storage}/content/{volid}")
+        vm.shared.client.get(paths.volume(node, volid))
     except ApiError as error:
         if not error.no_volume:
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Any
 
 from common.messages.reports import Category
@@ -162,11 +163,16 @@ def strays(vm: Vm, found: Seen) -> HypervisorError | None:
     )
 
 
+def free_line(volid: str) -> str:
+    """Return the command that removes a volume, whatever it is named."""
+    return f"pvesm free {quote(volid)}"
+
+
 def freeing(found: Iterable[tuple[str, str]]) -> str:
     """Return the commands that remove volumes (node and volid), node by node."""
     by_node: dict[str, list[str]] = {}
     for node, volid in found:
-        by_node.setdefault(node, []).append(f"pvesm free {volid}")
+        by_node.setdefault(node, []).append(free_line(volid))
     return "; ".join(f"as root on {node}: {' && '.join(on)}" for node, on in by_node.items())
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from common.messages.reports import Category
 from compute.hypervisor.port import Detail, HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster.vmid import Config, Vm
 from compute.hypervisor.proxmox.storage import one_volume
@@ -88,9 +89,8 @@ def _is_on(vm: Vm, node: str, volid: str) -> bool:
 
 def _size(vm: Vm, node: str, volid: str) -> int | None:
     """Return a file's bytes; None: it is not there."""
-    path = f"nodes/{node}/storage/{volid.partition(':')[0]}/content/{volid}"
     try:
-        return int(vm.shared.client.get(path).get("size") or 0)
+        return int(vm.shared.client.get(paths.volume(node, volid)).get("size") or 0)
     except ApiError as error:
         if error.no_volume:
             return None

@@ -15,7 +15,7 @@ def name_disks(vm: Vm, error: HypervisorError) -> None:
     found = disks_left(vm)
     error.left = (*error.left, *(f"volume {volid}" for volid in found))
     if error.remedy is not None:
-        error.remedy = " && ".join([error.remedy, *(f"pvesm free {volid}" for volid in found)])
+        error.remedy = " && ".join([error.remedy, *map(volumes.free_line, found)])
 
 
 def disks_left(vm: Vm) -> list[str]:

@@ -8,6 +8,7 @@ from common.messages.facts import ImageFacts
 from common.messages.reports import Category
 from common.resources.local_disks import total_mib
 from compute.hypervisor.port import HypervisorError
+from compute.hypervisor.proxmox.api import paths
 from compute.hypervisor.proxmox.api.errors import ApiError
 from compute.hypervisor.proxmox.cluster import space
 from compute.hypervisor.proxmox.cluster.shared import Shared
@@ -188,10 +189,8 @@ def _corrupt(found: Image, why: str) -> HypervisorError:
 
 def _look(shared: Shared, node_name: str, found: Image) -> None:
     """Raise if a file is missing or empty."""
-    storage = found.volid.split(":", 1)[0]
-    path = f"nodes/{node_name}/storage/{storage}/content/{found.volid}"
     try:
-        answer = shared.client.get(path)
+        answer = shared.client.get(paths.volume(node_name, found.volid))
     except ApiError as error:
         if error.no_volume:
             raise HypervisorError(

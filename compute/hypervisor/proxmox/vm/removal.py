@@ -47,7 +47,7 @@ def remove(vm: Vm, clear: Seen | None = None) -> Removal:
         not left,
         tuple(cleaned),
         tuple(f"volume {one.volid}{used.get(one.volid, '')}" for one in left),
-        f"as root on {vm.node}: pvesm free {free[0].volid}" if free else None,
+        f"as root on {vm.node}: {volumes.free_line(free[0].volid)}" if free else None,
     )
 
 

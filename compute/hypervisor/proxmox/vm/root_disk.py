@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from shlex import quote
 
 from common.messages.commands import Power
 from common.messages.reports import Category
@@ -22,8 +23,8 @@ def require(vm: Vm, config: Config) -> None:
     kept = disks.unused(config)
     remedy = None
     if len(kept) == 1:
-        slot = disks.ROOT_DISK
-        remedy = f"as root on {vm.node}: qm set {vm.vmid} --{slot} {kept[0]} --boot order={slot}"
+        slot, disk = disks.ROOT_DISK, quote(kept[0])
+        remedy = f"as root on {vm.node}: qm set {vm.vmid} --{slot} {disk} --boot order={slot}"
     raise HypervisorError(
         Category.DISK_LOST,
         f"{vm} has no root disk ({disks.ROOT_DISK}): somebody removed it. It was left as it is.",

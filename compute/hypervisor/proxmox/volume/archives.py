@@ -15,7 +15,7 @@ from common.failures import Verdict
 from common.messages.commands import BackUpVolume, RemoveBackup
 from common.messages.reports import Category, MadeVolume
 from compute.hypervisor.port import HypervisorError, Removal, Work
-from compute.hypervisor.proxmox.api import privileges
+from compute.hypervisor.proxmox.api import paths, privileges
 from compute.hypervisor.proxmox.cluster import quorum
 from compute.hypervisor.proxmox.cluster.shared import Shared
 from compute.hypervisor.proxmox.cluster.vmid import Vm
@@ -199,7 +199,7 @@ class Archives:
         return [_archive(one) for one in listed if int(one.get("vmid") or 0) == self._vm.vmid]
 
     def _set_protected(self, archive: Archive, *, wanted: bool) -> None:
-        path = f"nodes/{self._vm.node}/storage/{self._storage}/content/{archive.volid}"
+        path = paths.volume(self._vm.node, archive.volid)
 
         def done() -> bool:
             found = next((one for one in self._listed() if one.volid == archive.volid), None)
@@ -211,7 +211,7 @@ class Archives:
         if archive.protected:
             self._set_protected(archive, wanted=False)
 
-        path = f"nodes/{self._vm.node}/storage/{self._storage}/content/{archive.volid}"
+        path = paths.volume(self._vm.node, archive.volid)
 
         def call() -> Any:
             self._require_unchanged(archive)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from prometheus_client import REGISTRY
+from prometheus_client.parser import text_string_to_metric_families
 
 from common.metrics import exposition, instruments
 from common.metrics.instruments import Counter, Gauge, Histogram, Sampled, Samples, families
@@ -49,6 +50,15 @@ def test_a_gauge_goes_up_and_down() -> None:
 def test_wrong_labels_are_refused() -> None:
     with pytest.raises(TypeError, match="test_labels_total has the labels"):
         Counter("test_labels_total", "t", ("a", "b")).count("x")
+
+
+@pytest.mark.parametrize("text", ["a\nb 9", 'a"} 9\nforged{x="', "a\\n", "a\r\nb", "é,#"])
+def test_a_label_forges_no_line(text: str) -> None:
+    Counter("test_forged_total", "t", ("a",)).count(text)
+    shown = exposition.text().decode()
+    [line] = [one for one in shown.split("\n") if one.startswith("test_forged_total{")]
+    [sample] = next(iter(text_string_to_metric_families(f"{line}\n"))).samples
+    assert (sample.labels, sample.value) == ({"a": text}, 1)
 
 
 class Source:

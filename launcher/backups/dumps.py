@@ -91,7 +91,7 @@ def _copy(source: Path, target: Path) -> None:
         raise ConfigurationError(f"There is no database {source}.")
     try:
         with (
-            closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as old,
+            closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as old,
             closing(sqlite3.connect(target, timeout=_BUSY_SECONDS)) as new,
         ):
             old.backup(new)

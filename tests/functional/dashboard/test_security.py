@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import falcon.testing
 import pytest
@@ -436,6 +436,27 @@ def test_unknown_paths(member: Browser, path: str) -> None:
     found = member.get(path)
     assert member.status == 404
     assert "Not found" in found.text
+
+
+@pytest.mark.parametrize("ending", ["#1", "?x=y", "%23", "/../pve1#", "/..", " ", "+", ";x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/nodes/pve1{}", "/nodes/pve1{}/drain", "/nodes/pve1{}/loss", "/flavors/{flavor}{}"),
+        *("/quotas/{project}{}", "/projects/{project}{}", "/users/{user}{}"),
+    ],
+)
+def test_a_longer_name_is_another_one(admin: Browser, path: str, ending: str) -> None:
+    connection = admin.cloud.connection("micronova-admin")
+    known = {
+        "flavor": connection.compute.find_flavor("m1.nano").id,
+        "project": connection.current_project_id,
+        "user": connection.current_user_id,
+    }
+    admin.get(path.format("", **known))
+    assert admin.status == 200
+    admin.get(path.format(quote(ending, safe=""), **known))
+    assert admin.status in (400, 404)
 
 
 @pytest.mark.parametrize(

@@ -170,8 +170,10 @@ def connect(options: argparse.Namespace, version: str, of: Region | None = None)
     import openstack.connection
 
     from common.clients import direct
+    from common.clients.paths import Session
 
     region = config_of(options, version)
+    region.set_session_constructor(Session)
     known = {**region.config, **region.config["auth"]}
     if not any(known.get(name) for name in ("auth_url", "endpoint", "discovery_endpoint")):
         raise CommandFailed(NO_CLOUD)  # rather than to ask for a password that nobody would check

@@ -17,6 +17,7 @@ from cli import options
 from cli.cloud import config_of, connect
 from cli.errors import CommandFailed
 from cli.main import Program
+from common.clients.paths import Session
 
 with warnings.catch_warnings():
     # its own modules' deprecations
@@ -202,6 +203,7 @@ def test_a_connection_is_of_the_cloud_that_the_options_name(
     parsed = Program().parser.parse_args(["--os-auth-url", "http://two/v3"])
     connection = connect(options.given(parsed, os.environ), "0")
     assert connection.session.auth.auth_url == "http://two/v3"
+    assert type(connection.session) is Session
     remote = ["--os-service-provider", "sp", "--os-remote-project-name", "j"]
     parsed = Program().parser.parse_args(remote)
     auth_plugin = connect(options.given(parsed, os.environ), "0").session.auth

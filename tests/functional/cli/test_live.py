@@ -257,3 +257,36 @@ def test_a_flavor_that_asks_for_what_no_host_has(cloud: EmbeddedCloud) -> None:
         code, _, error = run(cloud, "server", "create", "--wait", *asked, f"on-{name}")
         assert (code, "would fit" in error, reason in error) == (1, True, False), error
         assert run(cloud, "server", "delete", "--wait", f"on-{name}")[0] == 0
+
+
+def test_a_name_that_begins_with_another_s_means_no_other(
+    cloud: EmbeddedCloud, tmp_path: Path
+) -> None:
+    key = tmp_path / "key"
+    assert run(cloud, "keypair", "create", "web", "--private-key", str(key))[0] == 0
+    assert run(cloud, "keypair", "delete", "web#1")[0] == 1
+    assert run(cloud, "keypair", "show", "web")[0] == 0
+
+    admin = "micronova-admin"
+    small = ("--ram", "64", "--vcpus", "1", "--disk", "1")
+    for name, flavor_id in (("m1#large", "9"), ("other", "m1")):
+        made = run(cloud, "flavor", "create", name, "--id", flavor_id, *small, who=admin)
+        assert made[0] == 0, made
+    assert '"9"' in run(cloud, "flavor", "show", "m1#large", "-f", "json", who=admin)[1]
+    image = ("--image", "cirros", "--network", "vmbr0", "--wait")
+    code, _, said = run(cloud, "server", "create", "--flavor", "m1#large", *image, "tagged")
+    assert code == 0, said
+    assert "m1#large" in run(cloud, "server", "list", "-f", "json")[1]
+    assert run(cloud, "flavor", "delete", "m1#large", who=admin)[0] == 0
+    assert "other" in run(cloud, "flavor", "list", "-f", "json", who=admin)[1]
+
+    # tags have microversions of their own
+    tagged = ("--os-compute-api-version", "2.96", "server")
+    for tag in ("web", "web#1"):
+        code, _, said = run(cloud, *tagged, "set", "--tag", tag, "tagged")
+        assert code == 0, said
+    assert run(cloud, *tagged, "unset", "--tag", "web#1", "tagged")[0] == 0
+    assert run(cloud, *tagged, "unset", "--tag", "..", "tagged")[0] == 1
+    shown = json.loads(run(cloud, *tagged, "show", "tagged", "-f", "json")[1])
+    assert shown["tags"] in ("web", ["web"])
+    assert run(cloud, "server", "delete", "tagged", "--wait")[0] == 0

@@ -77,6 +77,21 @@ def test_a_server_made_from_a_cd(worker: Worker, cluster: Cluster, cd: Image) ->
     assert cd.volid in {one["volid"] for one in cluster._now["volumes"]}
 
 
+@pytest.mark.parametrize("name", ["live #1.iso", "live?.iso", "50%23.iso", "a;b&c.iso"])
+def test_a_cd_of_any_name(
+    worker: Worker, cluster: Cluster, simulator: RunningSimulator, name: str
+) -> None:
+    volid = f"shared:iso/{name}"
+    simulator.control("POST", "volume", {"volid": volid, "size": 16 * MIB, "used": 16 * MIB})
+    image_id = ids.named("image", name)
+    cd = Image(image_id, name, volid, 16 * MIB, min_disk_gib=1, cd=True)
+    build = a_build(image=cd, template=None)
+    outcome = worker.run(build)
+    assert outcome.failure is None
+    assert devices(cluster, build)["ide0"].startswith(f"{volid},media=cdrom")
+    assert worker.run(a_destroy(build)).gone
+
+
 def test_a_cd_that_is_gone(worker: Worker, cluster: Cluster, cd: Image) -> None:
     gone = dataclasses.replace(cd, name="gone.iso", volid="shared:iso/gone.iso")
     build = a_build(image=gone, template=None)

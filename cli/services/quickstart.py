@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from cli.command import Command, argument, flag, one_of
@@ -142,7 +143,7 @@ class Quickstart(Command):
                 _READY.format(
                     url=machine.url(ports.public),
                     dashboard=machine.url(ports.dashboard),
-                    clouds=machine.state / "identity" / "clouds.yaml",
+                    clouds=quote(str(machine.state / "identity" / "clouds.yaml")),
                 )
             )
 

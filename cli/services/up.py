@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ The cloud is up.
   compute API   {base_url}/compute/v2.1
   identity      {auth_url}
   dashboard     {base_url}/dashboard/ (users and passwords: clouds.yaml)
-  clients       {state_dir}/clouds.yaml (or: source {state_dir}/openrc)
+  clients       {state_dir}/clouds.yaml (or: source {folder}/openrc)
   metrics       http://{metrics}/metrics
   logs          {state_dir}/log/
 {next}
@@ -46,14 +47,14 @@ Ctrl-C stops the cloud; its servers are found again at the next start.
 _FIRST = """
 The first server, in another shell:
 
-  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
-  openstack server create --flavor {flavor} --image {image}{network} --wait web-1
+  export OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml OS_CLOUD=micronova-demo
+  openstack server create --flavor {flavor} --image{image}{network} --wait web-1
   {program} explain web-1
 """
 _AGAIN = """
 {servers} {noun} in it. To use it in another shell:
 
-  export OS_CLIENT_CONFIG_FILE={state_dir}/clouds.yaml OS_CLOUD=micronova-demo
+  export OS_CLIENT_CONFIG_FILE={folder}/clouds.yaml OS_CLOUD=micronova-demo
   openstack server list
 """
 _PROXIED = """
@@ -284,23 +285,18 @@ class Up(Command):
         from common.clients import direct
         from launcher.embedded.example import image, servers
 
-        there = servers(settings.state_dir)
-        further = (_AGAIN if there else _FIRST).format(
-            servers=there,
-            noun="server is" if there == 1 else "servers are",
-            state_dir=settings.state_dir,
-            flavor="m1.small",
-            image=image(settings.state_dir),
-            # Where there is one network, none needs to be named.
-            network=" --network vmbr0" if settings.proxmox or settings.bridges > 1 else "",
-            program=program(),
-        )
         text = _READY.format(
             base_url=supervisor.base_url,
             auth_url=supervisor.auth_url,
             state_dir=settings.state_dir,
+            folder=quote(str(settings.state_dir)),
             metrics=supervisor.metrics_address,
-            next=further,
+            next=further(
+                settings.state_dir,
+                servers(settings.state_dir),
+                image(settings.state_dir),
+                several_networks=bool(settings.proxmox) or settings.bridges > 1,
+            ),
         )
         variable = direct.proxied(supervisor.auth_url)
         if variable:
@@ -310,6 +306,24 @@ class Up(Command):
         self.app.stdout.flush()
 
 
+def further(state_dir: Path, servers: int, image: str, *, several_networks: bool) -> str:
+    """Return the commands to begin with; an image has the name that somebody gave it."""
+    from launcher.embedded.example import NO_IMAGE
+
+    # the placeholder shows that it is one
+    named = image if image == NO_IMAGE else quote(image)
+    return (_AGAIN if servers else _FIRST).format(
+        servers=servers,
+        noun="server is" if servers == 1 else "servers are",
+        folder=quote(str(state_dir)),
+        flavor="m1.small",
+        image=f"{'=' if image.startswith('-') else ' '}{named}",
+        # Where there is one network, none needs to be named.
+        network=" --network vmbr0" if several_networks else "",
+        program=program(),
+    )
+
+
 def program() -> str:
     """Return how this program is called from another shell: by its path, unless it is found."""
     import shutil
@@ -317,7 +331,7 @@ def program() -> str:
     installed = Path(sys.executable).with_name("micronova")
     if shutil.which("micronova") or not installed.exists():
         return "micronova"
-    return str(installed)
+    return quote(str(installed))
 
 
 def _settings(given: argparse.Namespace) -> Settings:

@@ -191,7 +191,7 @@ def roles(conf: cfg.ConfigOpts) -> Iterator[Finding]:
     if not url or not url.startswith("postgresql") or unusable(url) is not None:
         return
     made = sa.create_engine(url)
-    grant = f"micronova db expand --reader-role {sa.make_url(url).username}"
+    grant = f"micronova db expand --reader-role {shlex.quote(str(sa.make_url(url).username))}"
     try:
         with made.connect() as connection:
             yield from _rights(connection, grant)

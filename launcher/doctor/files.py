@@ -62,7 +62,7 @@ def policies(conf: cfg.ConfigOpts) -> Iterator[Finding]:
             str(path),
             f"It can't be read: {str(error).splitlines()[0]}.",
             "The APIs keep their last rules, and don't start again.",
-            (f"python3 -m yaml {path}",),
+            (f"python3 -m yaml {quote(str(path))}",),
         )
         return
     known = sample.policy_names()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
+from shlex import quote
 from typing import Any
 
 from keystoneauth1 import exceptions as ksa_exceptions
@@ -96,9 +97,10 @@ def _may_check(access: Any) -> bool:
 
 
 def _role_line(access: Any) -> str:
+    user = f"openstack role add --user {quote(access.username)}"
     if access.system_scoped:
-        return f"openstack role add --user {access.username} --system all reader"
-    return f"openstack role add --user {access.username} --project {access.project_name} service"
+        return f"{user} --system all reader"
+    return f"{user} --project {quote(access.project_name)} service"
 
 
 def _session_of_the_check(conf: cfg.ConfigOpts) -> Session:

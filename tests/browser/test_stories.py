@@ -491,7 +491,7 @@ def test_a_file_is_sent_as_an_image(
     window.open("/images/create")
     window.find("#name").send_keys("from a file")
     window.find("main form button.primary").click()
-    window.find("form[data-then] #file").send_keys(str(file))
+    window.find("form[action$='/data'] #file").send_keys(str(file))
     window.find("form[data-then] button").click()
     window.until_text("The data are being imported.")
     window.until_text("active")
@@ -508,7 +508,7 @@ def test_a_file_that_is_no_image_is_refused_in_words(
     window.open("/images/create")
     window.find("#name").send_keys("odd")
     window.find("main form button.primary").click()
-    window.find("form[data-then] #file").send_keys(str(file))
+    window.find("form[action$='/data'] #file").send_keys(str(file))
     window.find("form[data-then] button").click()
     window.until_text("Refused:")
     assert SESSION_COOKIE not in window.driver.current_url

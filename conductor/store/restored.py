@@ -38,7 +38,7 @@ _I, _O = cloud_identity.c, operations.c
 
 
 #: IDs of operations that are left out after a fail-over: agents and marks may know them, of
-#: operations that are lost
+#: operations that are lost; and epochs that are left out when a record is released
 _LEFT_OUT = 1_000_000
 
 
@@ -171,10 +171,14 @@ def look(connection: sa.Connection, seen: Iterable[Marked]) -> bool:
 
     Return whether it is held since now.
     """
+    seen = list(seen)
+    if not unknown(connection, seen):
+        return False
+    record = read(connection, lock=True)
+    # Somebody may have decided about these marks until then.
     found = unknown(connection, seen)
     if not found:
         return False
-    record = read(connection, lock=True)
     newest = max(found, key=lambda one: one.mark.epoch)
     if record.held_at is None:
         _hold(connection, record, newest)
@@ -220,7 +224,11 @@ def release(connection: sa.Connection, highest: int) -> None:
     record = read(connection, lock=True)
     known = int((record.held_because or {}).get("epoch", 0))
     last = last_operation(connection)
-    settled = max(highest, known, record.epoch_settled, record.epoch_base + last)
+    newest = record.epoch_base + last
+    settled = max(highest, known, record.epoch_settled, newest)
+    if settled > newest:
+        # Other conductors name epochs by the former base until they read the record again.
+        settled += _LEFT_OUT
     connection.execute(
         cloud_identity.update().values(
             epoch_base=settled - last,

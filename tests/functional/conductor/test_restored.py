@@ -154,8 +154,28 @@ def test_a_released_record_is_not_held_again_by_the_same_marks(world: World) -> 
     hold(world)
     release(world)
     assert not world.conductor.store.run(lambda c: restored.look(c, active_ones))
-    later = Marked("sim1", 557, mark(world, epoch=HIGH + 7, vmid=557))
+    newest = world.conductor.cloud.guard.epoch(1)
+    later = Marked("sim1", 557, mark(world, epoch=newest + 7, vmid=557))
     assert world.conductor.store.run(lambda c: restored.look(c, [later]))
+
+
+def test_another_conductor_s_marks_right_after_the_release_prove_nothing(world: World) -> None:
+    """It has read the base of epochs before."""
+    world.conductor.runner.start()
+    active(world)
+    second = world.add_conductor("c2")
+    assert second.cloud.guard.epoch(1) == 1
+    hold(world, epoch=3)
+    world.conductor.store.run(lambda c: restored.release(c, 3))
+    world.conductor.cloud.guard.expire()
+    for count in range(2, 5):
+        world.create()
+        world.compute.wait_for(count)
+    last = world.rows(schema.operations)[-1]
+    epoch = second.cloud.guard.epoch(last.id)
+    named = mark(world, epoch, world.row(last.resource_id).vmid, resource_id=last.resource_id)
+    with world.conductor.store.read() as connection:
+        assert not restored.unknown(connection, [Marked("sim1", named.vmid, named)])
 
 
 def test_open_operations_of_a_restored_record_only_look(world: World) -> None:

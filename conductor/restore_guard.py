@@ -63,8 +63,9 @@ class RestoreGuard:
         self._lock = threading.Lock()
         self._record = Record()
         self._read_at = float("-inf")
-        self._compared: datetime.datetime | None = None
-        """The ``compare_since`` for which the clusters were seen compared."""
+        self._compared: tuple[datetime.datetime | None, frozenset[str] | None] = (None, None)
+        """The ``compare_since`` at which the clusters were seen, and those that were down then
+        and have still to be compared; None: it isn't known."""
         self._on_hold: Callable[[], object] = lambda: None
 
     def epoch(self, operation_id: int) -> int:
@@ -89,10 +90,11 @@ class RestoreGuard:
 
     def require(self, operation: Operation) -> None:
         """Raise Held if the operation has to wait."""
-        record = self._now(SECONDS if _destroys(operation) else SELDOM_SECONDS)
-        if record.held_at is not None and _takes_volumes(operation):
+        takes, destroys = _takes_volumes(operation), _destroys(operation)
+        record = self._now(SECONDS if takes or destroys else SELDOM_SECONDS)
+        if record.held_at is not None and takes:
             raise Held(sentence(record.held_because or {}), HELD_SECONDS)
-        if not _destroys(operation) and operation.id > record.compare_operation:
+        if not (takes or destroys) and operation.id > record.compare_operation:
             return
         if record.held_at is None and self._comparing(record):
             raise Held(COMPARED, COMPARING_SECONDS)
@@ -139,18 +141,22 @@ class RestoreGuard:
     def _comparing(self, record: Record) -> bool:
         """Return whether a cluster that answers has still to be compared."""
         since = record.compare_since
-        if since is None or since == self._compared:
+        seen, left = self._compared
+        if since is None or (since == seen and not left):
             return False
         with self._store.read() as connection:
             down = self._down(connection)
+            now = unknown_vms.open_clusters(connection, since)
+            if since == seen:
+                # Those that were compared once may have new VMs that are still to be read.
+                now &= left or frozenset()
             if any(
-                vm_states.worker_in(connection, cluster, None, down) is not None
-                for cluster in unknown_vms.open_clusters(connection, since)
+                vm_states.worker_in(connection, cluster, None, down) is not None for cluster in now
             ):
                 return True
             # What was found was stored before the last of them was compared.
             self._record = restored.read(connection)
-        self._compared = since
+        self._compared = since, frozenset(now)
         return False
 
 

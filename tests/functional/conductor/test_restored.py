@@ -24,7 +24,7 @@ from conductor.rpc.networks.ports import NewPort
 from conductor.store import restored
 from conductor.store.audits.findings import Kept
 from conductor.store.ledger import operations as ledger
-from conductor.store.networks import networks
+from conductor.store.networks import networks, unknown_vms
 from conductor.store.records import Operation
 from conductor.store.restored import Marked
 from conductor.store.transactions import Transaction
@@ -351,6 +351,50 @@ def test_a_volume_that_may_have_got_a_server_since_is_attached_to_no_other(world
     for one in (with_volumes, attach):
         guard.require(one)
     assert world.row(server).vm_state == "active"
+
+
+def test_a_server_with_volumes_waits_until_all_clusters_were_compared(world: World) -> None:
+    active_before_start(world)
+    guard = world.conductor.cloud.guard
+    made = stored(world, operation(world, "create").id)
+    plan = dataclasses.replace(made.planned(CreatePlan), has_volumes=True)
+    later = dataclasses.replace(made, id=made.id + 1, plan=plan)
+    guard.require(later)
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    guard.expire()
+    with pytest.raises(Held, match="being compared"):
+        guard.require(later)
+    guard.require(dataclasses.replace(later, plan=made.plan))
+
+
+def test_what_destroys_waits_for_a_cluster_that_answers_later(world: World) -> None:
+    world.clusters = {"pve2": "sim2"}
+    world.beat()
+    active_before_start(world)
+    looked = schema.clusters.update().values(looked_at=clock.utcnow())
+    world.conductor.store.run(lambda c: c.execute(looked))
+    world.conductor.store.run(lambda c: restored.begin_to_compare(c, "c1"))
+    guard = world.conductor.cloud.guard
+    guard.expire()
+    world.silence("pve2")
+    delete = dataclasses.replace(stored(world, operation(world, "create").id), action="delete")
+    with pytest.raises(Held, match="being compared"):
+        guard.require(delete)
+    seen(world)
+    guard.require(delete)
+    # VMs that come later are none of it.
+    world.conductor.store.run(
+        lambda c: c.execute(
+            schema.other_vms.insert().values(cluster="sim1", vmid=7, node="pve1", kind="VM")
+        )
+    )
+    guard.require(delete)
+    world.beat()
+    with pytest.raises(Held, match="being compared"):
+        guard.require(delete)
+    world.conductor.store.run(lambda c: unknown_vms.looked(c, "sim2"))
+    guard.require(delete)
+    assert guard.held is None
 
 
 def stored(world: World, number: int) -> Operation:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 from common import digits
@@ -19,6 +20,14 @@ from conductor.audit.restoring.items import ORDER, Item, Known, Verdict, is_buil
 
 #: a server and the SCSI slot of its VM
 User = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Attached:
+    """The server whose VM has a volume, and the server that has the volume by the record."""
+
+    user: User
+    former: str | None = None
 
 
 def items(facts: Facts, known: Known) -> list[Item]:
@@ -174,17 +183,34 @@ class Comparison:
         return of_vm(verdict, kind, volume_id, inventory, vm, refused or made)
 
     def _attached(self) -> Iterator[Item]:
-        """Yield the volumes of the record that servers have got since."""
-        attached = {one.volume_id for one in self._facts.attachments}
+        """Yield the volumes of the record that servers, or other servers, have got since."""
+        attached = {one.volume_id: one.server_uuid for one in self._facts.attachments}
         named = {name: users(one) for name, one in self._facts.inventories.items()}
         for volume in self._facts.volumes:
-            cluster = str(volume.cluster)
-            user = named.get(cluster, {}).get(volume.volid or "")
-            if user is None or volume.id in attached | self._facts.busy_volumes:
+            cluster, disk = str(volume.cluster), volume.volid or ""
+            user = named.get(cluster, {}).get(disk)
+            former = attached.get(volume.id)
+            if user is None or user[0] == former or volume.id in self._facts.busy_volumes:
                 continue
+            verdict, text = Verdict.ADOPT, f"Server {user[0]} got it since."
+            if former is not None and self._may_have(former, disk):
+                verdict = Verdict.LEAVE
+                text = f"Server {user[0]} uses it, and so may server {former}, as the record says."
+            elif former is not None:
+                text = f"Server {user[0]} got it since from server {former}."
             where = f"{volume.volid} in cluster {cluster}"
-            about = (ResourceType.VOLUME, volume.id, where, f"Server {user[0]} got it since.")
-            yield Item(Verdict.ADOPT, *about, cluster, found=user)
+            about = (ResourceType.VOLUME, volume.id, where, text, cluster)
+            yield Item(verdict, *about, found=Attached(user, former))
+
+    def _may_have(self, server_uuid: str, disk: str) -> bool:
+        """Return whether the VM of a server of the record may name a disk."""
+        server = self._facts.servers.get(server_uuid)
+        if server is None or server.place is None or server_uuid in self._facts.busy:
+            return server_uuid in self._facts.busy
+        vm = self._vms.get(server.place)
+        if vm is None or (vm.read and vm.server_uuid != server_uuid):
+            return self._is_there(server)
+        return vm.references is None or disk in {one.volid for one in vm.references}
 
     # --- what the clusters lack
 

@@ -122,18 +122,22 @@ def volume(connection: Transaction, item: Item, inventory: ClusterInventory | No
         **_held(connection, item.cluster, vm, vm.held),
     )
     if user is not None:
-        _attachment(connection, item.resource_id, user)
+        _attachment(connection, item.resource_id, comparison.Attached(user))
 
 
-def _attachment(connection: Transaction, volume_id: str, user: comparison.User) -> None:
-    """Write that a server has a volume."""
-    row = volumes.held(connection, volume_id)
-    if row is None or attachments.of_volume(connection, volume_id) is not None:
+def _attachment(connection: Transaction, volume_id: str, found: comparison.Attached) -> None:
+    """Write that a server has a volume, and its former server has not."""
+    uuid, slot = found.user
+    server = servers.get(connection, uuid, lock=True)
+    row, there = volumes.held(connection, volume_id), attachments.of_volume(connection, volume_id)
+    if row is None or (there.server_uuid if there else None) != found.former:
         raise Conflict(_CHANGED)
-    server = servers.get(connection, user[0])
     if server.deleted_at is not None:
         raise Conflict(f"By the record server {server.uuid} was deleted before.")
-    its = (server.uuid, server.project_id, user[1])
+    if found.former is not None:
+        attachments.delete(connection, volume_id, found.former)
+    attachments.make_room(connection, server.uuid, slot)
+    its = (server.uuid, server.project_id, slot)
     attachments.insert(connection, volume_id, *its, status=AttachStatus.ATTACHED)
     volumes.change(connection, volume_id, status=VolumeStatus.IN_USE)
 

@@ -8,7 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from common import clock, ids
-from common.resources.volumes import AttachStatus, VolumeStatus
+from common.errors import Conflict
+from common.resources.volumes import SLOTS, AttachStatus, VolumeStatus
 from db.schema import volume_attachments, volume_types, volumes
 
 _C = volume_attachments.c
@@ -124,6 +125,23 @@ def place(connection: sa.Connection, volume_id: str, server_uuid: str, slot: int
         connection.execute(volume_attachments.update().where(theirs, which).values(slot=where))
     there = theirs & (_C.slot == -1)
     connection.execute(volume_attachments.update().where(there).values(slot=former))
+
+
+def make_room(connection: sa.Connection, server_uuid: str, slot: int) -> None:
+    """Have a slot of a server, whose row is locked, for a volume that its VM has there.
+
+    Another volume recorded in it, which the VM can't have there, gets a free slot. Raises
+    Conflict if there is none.
+    """
+    mine = sa.select(_C.volume_id, _C.slot).where(_C.server_uuid == server_uuid)
+    used = {row.slot: row.volume_id for row in connection.execute(mine)}
+    if slot not in used:
+        return
+    free = next((one for one in SLOTS if one not in used), None)
+    if free is None:
+        raise Conflict(f"Server {server_uuid} has no free slot.")
+    there = volume_attachments.update().where(_C.volume_id == used[slot])
+    connection.execute(there.values(slot=free))
 
 
 def built(connection: sa.Connection, server_uuids: Collection[str]) -> None:

@@ -185,9 +185,46 @@ def test_a_volume_of_the_record_that_a_server_got_since() -> None:
         return comparison.items(facts, Known())
 
     [item] = seen()
-    assert (item.verdict, item.resource_id, item.found) == ("adopt", "data", ("web", 3))
+    got = comparison.Attached(("web", 3))
+    assert (item.verdict, item.resource_id, item.found) == ("adopt", "data", got)
     assert seen(attachments=(AttachmentFacts("data", "web", "attached", 3),)) == []
     assert seen(busy_volumes=frozenset({"data"})) == []
+
+
+@pytest.mark.parametrize(
+    ("former", "changes", "verdict"),
+    [
+        (vm(6, server_uuid="db", references=()), {}, "adopt"),
+        (
+            vm(6, server_uuid="db", references=(SeenReference(6, "pve1", "scsi1", DISK),)),
+            {},
+            "leave",
+        ),
+        (vm(6, server_uuid="db"), {}, "leave"),
+        (vm(6, read=False), {}, "leave"),
+        (vm(6, server_uuid="third", references=()), {}, "adopt"),
+        (vm(7), {}, "adopt"),
+        (vm(6, server_uuid="db", references=()), {"busy": frozenset({"db"})}, "leave"),
+    ],
+    ids=["has not", "has too", "references unread", "unread", "another's", "lost", "busy"],
+)
+def test_a_volume_of_the_record_that_another_server_got_since(
+    former: SeenVm, changes: dict[str, Any], verdict: str
+) -> None:
+    """Else the first one's owner could detach, and delete, what the other one uses."""
+    user = vm(server_uuid="web", references=(SeenReference(5, "pve1", "scsi3", DISK),))
+    inventory = ClusterInventory(
+        "c1", (former, user, holder()), (SeenVolume(DISK, "rbd", "pve1", 9),)
+    )
+    record = {
+        "servers": {"web": server(), "db": server("db", vmid=6)},
+        "volumes": (VolumeFacts("data", "in-use", "c1", "pve1", 9, DISK),),
+        "attachments": (AttachmentFacts("data", "db", "attached", 1),),
+    }
+    facts = Facts(NOW, cloud=US, inventories={"c1": inventory}, **record, **changes)
+    [item] = [one for one in comparison.items(facts, Known()) if one.resource_type == "volume"]
+    assert item.verdict == verdict, item.text
+    assert item.found == comparison.Attached(("web", 3), "db")
 
 
 def test_a_backup_whose_notes_say_whose_it_is() -> None:

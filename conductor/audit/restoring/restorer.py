@@ -120,17 +120,24 @@ class Restorer:
 
     @staticmethod
     def _checked(connection: Transaction, item: Item) -> Item:
-        """Return the item; to be left, if the record has no network for an interface."""
+        """Return the item; to be left, if the record has no network for an interface, or another
+        port with an address of it."""
         if item.verdict is not Verdict.ADOPT or item.resource_type is not ResourceType.SERVER:
             return item
         vm = item.vm
         if vm is None:
             return item
-        lacking = adopted_ports.lacking(connection, str(vm.project_id), vm.nics or ())
-        if not lacking:
+        mine = str(vm.project_id), vm.nics or ()
+        lacking = adopted_ports.lacking(connection, *mine)
+        taken = adopted_ports.taken(connection, *mine)
+        text = item.text
+        if lacking:
+            text += f" No network of the record has its {', '.join(lacking)}: make the "
+            text += "network and its subnet again, and run this once more."
+        elif taken:
+            text += f" {' '.join(taken)} Delete that one first, and run this once more."
+        else:
             return item
-        text = f"{item.text} No network of the record has its {', '.join(lacking)}: make the "
-        text += "network and its subnet again, and run this once more."
         return dataclasses.replace(item, verdict=Verdict.LEAVE, text=text)
 
     # --- adopting

@@ -75,6 +75,12 @@ def of_port(connection: sa.Connection, subnet: Any, ip: str) -> bool:
     return ip == subnet.gateway_ip or connection.execute(_USER, wanted).first() is not None
 
 
+def port_with(connection: sa.Connection, subnet_id: str, ip: str) -> Any | None:
+    """Return the row of the port that has an address of a subnet; None: none has that."""
+    port_id = connection.scalar(_USER, {"subnet_id": subnet_id, "ip": ip})
+    return connection.execute(sa.select(ports).where(ports.c.id == port_id)).first()
+
+
 def in_use(connection: sa.Connection, subnet: Any, ip: str) -> bool:
     """Return whether a port, the gateway, or a VM that the record doesn't know, has the address
     of a subnet's row."""

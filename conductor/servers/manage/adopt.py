@@ -21,7 +21,7 @@ from conductor.engine.stages import Stage, Task, Undo, answer
 from conductor.engine.unwound_command import UnwoundCommand
 from conductor.plans import AdoptParams
 from conductor.servers import build_command
-from conductor.servers.remove.finish_delete import delete_record_only
+from conductor.servers.remove.finish_delete import leave_vm
 from conductor.servers.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
@@ -96,4 +96,4 @@ class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
 
     def write_failed(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Delete record, VMID and ports: the VM is as it was."""
-        delete_record_only(connection, end.task.server, end.operation.id)
+        leave_vm(connection, end.task.server, end.operation.id)

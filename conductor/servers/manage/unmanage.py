@@ -7,7 +7,7 @@ from common.messages.reports import Failure, Marked
 from conductor.engine.command_end import End
 from conductor.engine.one_command import OneCommand
 from conductor.engine.stages import Task
-from conductor.servers.remove.finish_delete import delete_record_only
+from conductor.servers.remove.finish_delete import leave_vm
 from conductor.servers.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 
@@ -34,7 +34,7 @@ class Unmanage(ServerCommand[Marked]):
 
     def write_done(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Delete the record, the VMID and the ports."""
-        delete_record_only(connection, end.task.server, end.operation.id)
+        leave_vm(connection, end.task.server, end.operation.id)
 
     def fail(self, task: Task, failure: Failure, outcome: Marked | None = None) -> None:
         """End with the server as it was."""

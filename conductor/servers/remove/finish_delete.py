@@ -6,9 +6,11 @@ import datetime
 from typing import Any
 
 from common import clock
+from common.messages.facts import NicFacts, OtherVm, VmFacts
 from common.resources.states import VmState
 from conductor.store.ledger import transitions
-from conductor.store.networks import networks
+from conductor.store.networks import networks, unknown_vms
+from conductor.store.networks.unknown_vms import Compared
 from conductor.store.records import Server
 from conductor.store.servers import server_groups, vmids
 from conductor.store.transactions import Transaction
@@ -50,3 +52,20 @@ def delete_record_only(
         place = server.cluster, server.vmid
         vmids.release_foreign(connection, *place, server.uuid, reason)
     delete_record(connection, server, operation_id)
+
+
+def leave_vm(connection: Transaction, server: Server, operation_id: int) -> None:
+    """Delete a record, and remember what its VM has, which remains: nobody gets it.
+
+    That VM is reported as another one later; until then nothing else would say so.
+    """
+    nics = tuple(
+        NicFacts(port.mac, network.bridge, network.vlan, port.ips)
+        for port, network in networks.interfaces_of(connection, server.uuid)
+    )
+    delete_record_only(connection, server, operation_id)
+    if server.cluster is not None and server.vmid is not None and server.node is not None:
+        seen = VmFacts(server.vmid, server.node, server.power_state)
+        unknown_vms.take(connection, server.cluster, Compared((seen,)))
+        vm = OtherVm(server.vmid, server.node, nics=nics)
+        unknown_vms.keep(connection, server.cluster, [vm])

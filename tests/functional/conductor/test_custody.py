@@ -15,8 +15,11 @@ from common.errors import Conflict, Invalid, NotFound, QuotaExceeded, ServerNotF
 from common.messages.commands import Command, Destroy, Mark
 from common.messages.facts import Inspection, NicFacts
 from common.messages.reports import Category, Failure
+from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.rpc.networks.ports import NewPort
 from conductor.rpc.servers.flavors import FlavorSnapshot
 from conductor.rpc.servers.manage import Adoption
+from conductor.store.networks import networks
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -132,6 +135,29 @@ def test_without_room_the_record_goes_again(world: World) -> None:
     assert vmid_row(world, 500) is None
     assert "no room" in world.rows(schema.faults)[0].message
     assert world.compute.sent == []
+
+
+def test_the_addresses_of_a_vm_that_was_left_are_given_to_nobody(world: World) -> None:
+    """Before it is seen again as a VM that the record doesn't know."""
+    parsed = networks.parse_subnet("vmbr0=10.0.0.0/24;pool=10.0.0.50-10.0.0.53")
+    world.conductor.store.run(lambda c: networks.ensure_subnet(c, parsed))
+    nic = replace(VM.nics[0], ips=("10.0.0.50",))
+    world.compute.vms[500] = replace(VM, nics=(nic,))
+    world.placement.full = {"uuid-pve1"}
+    world.until(adopt(world).server_uuid, "deleted")
+    endpoint = PortEndpoint(world.conductor.cloud, world.conductor.runner)
+    [network] = [one.id for one in world.rows(schema.networks) if one.bridge == "vmbr0"]
+    endpoint.create_ports(world.ctxt, [NewPort("p", network)])
+    [port] = world.rows(schema.ports)
+    assert port.ip != "10.0.0.50"
+    # And it can be adopted with it.
+    world.placement.full = set()
+    row = adopted(world)
+    assert [one["ip"] for one in row.addresses] == ["10.0.0.50"]
+    world.act(row.uuid, "release")
+    world.answer(world.compute.wait_for(2), ok=True, gone=True)
+    world.until(row.uuid, "deleted")
+    assert [(one.vmid, one.ip) for one in world.rows(schema.other_nics)] == [(500, "10.0.0.50")]
 
 
 def test_a_mark_that_cant_be_set_is_seen_off(world: World) -> None:

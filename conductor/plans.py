@@ -374,6 +374,8 @@ class AdoptParams(Params):
     smbios_uuid: str | None = None
     start: bool = False
     """Whether to start the VM, as its build would have done."""
+    again: bool = False
+    """Whether its marks name the server: it is one of this cloud, whose record was lost."""
 
 
 #: of actions that decide, or were asked, nothing else

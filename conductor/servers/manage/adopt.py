@@ -4,6 +4,9 @@ build ended before its start, as the record was lost, is started.
 What can be refused is refused before anything is written. Then: record, VMID, ports and quota in
 one transaction, the claim, the mark; if one of these fails, record and mark are removed again, and
 the ledger has the reason.
+
+A server of this cloud whose record was lost remains one whatever fails: without its record and its
+mark nothing could adopt it later. It needs no room, as it has what it uses.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 
 from common import clock
+from common.log import logger
 from common.messages.commands import Mark
 from common.messages.reports import Category, Failure, Marked
 from common.resources.states import PowerState, VmState
@@ -25,6 +29,8 @@ from conductor.servers.remove.finish_delete import leave_vm
 from conductor.servers.server_command import ServerCommand
 from conductor.store.transactions import Transaction
 from conductor.sync import allocations
+
+LOG = logger(__name__)
 
 
 class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
@@ -53,6 +59,10 @@ class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
         if placement.claim(server.uuid, provider, amounts, server.project_id, server.user_id):
             return task
         asked = ", ".join(f"{amount} {name}" for name, amount in amounts.items())
+        if _again(task):
+            # The audit claims once what is gone has given back what it had.
+            LOG.warning("Server %s is adopted without a claim: there is no room.", server.uuid)
+            return task
         text = f"Host {server.host} has no room for {asked} by what it has promised already."
         placement.release(server.uuid)
         # It made nothing but the record.
@@ -84,6 +94,14 @@ class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
 
     # --- failure
 
+    def fail(self, task: Task, failure: Failure, outcome: Marked | None = None) -> None:
+        """Begin to unwind; what was a server before is one in ERROR, whose VM is looked at."""
+        if not _again(task):
+            super().fail(task, failure, outcome)
+            return
+        close.failed(self._cloud, task, failure, VmState.ERROR, launched_at=clock.utcnow())
+        close.log_failed(task.operation, failure)
+
     def _is_unmarked(self, task: Task, outcome: Marked) -> bool:
         if not outcome.gone:
             close.again(self._cloud, task.operation, outcome.failure)
@@ -97,3 +115,8 @@ class Adopt(UnwoundCommand[Task, Marked], ServerCommand[Marked]):
     def write_failed(self, connection: Transaction, end: End[Task, Marked]) -> None:
         """Delete record, VMID and ports: the VM is as it was."""
         leave_vm(connection, end.task.server, end.operation.id)
+
+
+def _again(task: Task) -> bool:
+    """Return whether it was a server of this cloud before."""
+    return task.operation.asked(AdoptParams).again

@@ -77,7 +77,11 @@ class Acceptance:
             resource,
             asked.project_id,
             plan,
-            params=AdoptParams(found.smbios_uuid, start=found.unstarted),
+            params=AdoptParams(
+                found.smbios_uuid,
+                start=found.unstarted,
+                again=candidate.is_marked_ours(found, self._cloud.id),
+            ),
             quota=quota,
         )
         operation = ledger.insert(connection, ctxt, [new])[0]

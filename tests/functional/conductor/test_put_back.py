@@ -11,6 +11,7 @@ from common import clock
 from common.messages.commands import Mark
 from common.messages.facts import Inspection
 from common.messages.inventory import ClusterInventory, SeenVm
+from common.messages.reports import Category, Failure
 from common.resources.states import PowerState
 from conductor.audit.gather import Gatherer
 from conductor.audit.restoring.restorer import Restorer
@@ -104,6 +105,18 @@ def test_a_build_that_is_being_undone_is_not_adopted(world: World, uuid: str) ->
     assert len(open_ones(world, uuid)) == 1
 
 
+def made_since(world: World, **changed: Any) -> None:
+    """Have the cluster show the stopped VM of a server that the record lacks."""
+    row = {"id": 1, "cloud_id": CLOUD}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
+    show(world, MADE, status="stopped", **changed)
+    world.compute.vms[VMID] = Inspection(
+        *(VMID, True, "pve1"),
+        **{"marked_by": MADE, "cloud": CLOUD, "power_state": PowerState.SHUTDOWN},
+        **{"vcpus": 1, "memory_mib": 64, "unstarted": changed.get("unstarted", False)},
+    )
+
+
 @pytest.mark.parametrize(
     ("unstarted", "power", "state"),
     [
@@ -115,14 +128,7 @@ def test_a_build_that_is_being_undone_is_not_adopted(world: World, uuid: str) ->
 def test_a_server_that_was_made_since_is_as_its_user_wanted_it(
     world: World, unstarted: bool, power: PowerState, state: str
 ) -> None:
-    row = {"id": 1, "cloud_id": CLOUD}
-    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
-    show(world, MADE, status="stopped", unstarted=unstarted)
-    world.compute.vms[VMID] = Inspection(
-        *(VMID, True, "pve1"),
-        **{"marked_by": MADE, "cloud": CLOUD, "power_state": PowerState.SHUTDOWN},
-        **{"vcpus": 1, "memory_mib": 64, "unstarted": unstarted},
-    )
+    made_since(world, unstarted=unstarted)
     [item] = decide(world)["items"]
     assert ("Its build has yet to start it." in item["why"]) is unstarted
     mark = world.compute.wait_for(1)
@@ -130,3 +136,34 @@ def test_a_server_that_was_made_since_is_as_its_user_wanted_it(
     assert mark.start is unstarted
     world.answer(mark, ok=True, power_state=power)
     world.until(MADE, state)
+
+
+def test_a_server_that_was_made_since_needs_no_room(world: World) -> None:
+    """By placement others have it: those that were deleted since, or made before the decision."""
+    made_since(world)
+    world.placement.full = {"uuid-pve1"}
+    decide(world)
+    world.answer(world.compute.wait_for(1), ok=True, power_state=PowerState.SHUTDOWN)
+    world.until(MADE, "stopped")
+    world.leaves = {"server_without_allocation"}  # which an audit that heals mends
+
+
+def test_a_server_that_was_made_since_remains_one_though_its_mark_can_t_be_written(
+    world: World,
+) -> None:
+    """A backup of its VM may have begun after the look. Without marks it would be nobody's."""
+    made_since(world)
+    decide(world)
+    busy = Failure(Category.LOCK, "VM is locked", host="pve1")
+    world.answer(world.compute.wait_for(1), ok=False, failure=busy)
+    row = world.until(MADE, "error")
+    assert (row.cluster, row.vmid, row.deleted_at) == ("sim1", VMID, None)
+    assert world.rows(schema.faults)[-1].message == "VM is locked"
+    world.make_due()
+    assert len(world.compute.sent) == 1
+    # Its VM is looked at, as that of any server in ERROR.
+    world.conductor.store.run(
+        lambda c: c.execute(schema.servers.update().values(updated_at=clock.after(-3600)))
+    )
+    world.conductor.followed.look_after_errors()
+    assert [one.action for one in world.rows(schema.operations)] == ["adopt", "follow"]

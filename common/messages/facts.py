@@ -235,6 +235,8 @@ class OtherVm:
     nics: tuple[NicFacts, ...] = ()
     mark: OwnerMark | None = None
     """None: it has no mark with an epoch, or its marks don't agree."""
+    unread: bool = False
+    """Whether it could not be read, as while its node is away; then nothing is known of it."""
 
 
 @dataclass(frozen=True)

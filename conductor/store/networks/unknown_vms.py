@@ -26,6 +26,8 @@ _V, _N = other_vms.c, other_nics.c
 KINDS = frozenset({"VM", "container"})
 #: after this time what was read is read again
 AGAIN_SECONDS = 3600.0
+#: the same of what could not be read
+SOON_SECONDS = 60.0
 
 _OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
 _ON_WIRE = other_nics.join(
@@ -129,18 +131,25 @@ def due(connection: sa.Connection, most: int) -> dict[str, list[OtherVm]]:
 
 
 def keep(connection: sa.Connection, cluster: str, read: Sequence[OtherVm]) -> None:
-    """Store what was read of those that are still there."""
+    """Store what was read of those that are still there.
+
+    Of those that could not be read it remains as it was; they are read again soon.
+    """
     wanted = sorted(one.vmid for one in read)
     mine = (_V.cluster == cluster) & _V.vmid.in_(wanted)
     locked = sa.select(_V.vmid).where(mine).order_by(_V.vmid).with_for_update()
     there = set(connection.scalars(locked))
-    connection.execute(
-        other_nics.delete().where(_N.cluster == cluster, _N.vmid.in_(sorted(there)))
-    )
-    rows = [row for one in read if one.vmid in there for row in _rows(cluster, one)]
+    unread = {one.vmid for one in read if one.unread} & there
+    shown = sorted(there - unread)
+    connection.execute(other_nics.delete().where(_N.cluster == cluster, _N.vmid.in_(shown)))
+    rows = [row for one in read if one.vmid in shown for row in _rows(cluster, one)]
     if rows:
         connection.execute(other_nics.insert(), rows)
-    connection.execute(other_vms.update().where(mine).values(read_at=clock.utcnow()))
+    soon = clock.after(SOON_SECONDS - AGAIN_SECONDS)
+    for vmids, moment in ((shown, clock.utcnow()), (sorted(unread), soon)):
+        those = other_vms.update().where(_V.cluster == cluster, _V.vmid.in_(vmids))
+        if vmids:
+            connection.execute(those.values(read_at=moment))
 
 
 def _rows(cluster: str, one: OtherVm) -> list[dict[str, object]]:

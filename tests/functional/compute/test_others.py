@@ -83,7 +83,7 @@ def test_a_vm_of_others(worker: Worker, simulator: RunningSimulator) -> None:
             ),
         ),
         OtherVm(902, "pve1"),
-        OtherVm(3, "no-node"),
+        OtherVm(3, "no-node", unread=True),
     ]
 
 

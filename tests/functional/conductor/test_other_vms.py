@@ -32,7 +32,7 @@ from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
 from conductor.rpc.servers.interfaces import Attachment
 from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.hosts import registry
-from conductor.store.networks import networks, pools, user_ports, vnets
+from conductor.store.networks import networks, pools, unknown_vms, user_ports, vnets
 from conductor.store.networks.pools import Macs, Unsettled, Within
 from conductor.store.servers import vmids
 from conductor.sync.other_vms import OtherVms
@@ -194,6 +194,20 @@ def test_each_is_read_once_and_again_when_it_changes(world: World) -> None:
     # One that moved is another node's.
     seen(world, *vms[:3], VmFacts(3, "pve2", 1), *vms[4:])
     assert world.compute.asked_for[2:] == [[3]]
+
+
+def test_what_one_has_is_remembered_while_it_can_t_be_read(world: World) -> None:
+    """Its node is away: its addresses are still its own, and it is read again soon."""
+    vm = there(world, 555, nic("10.0.0.50"))
+    seen(world, vm)
+    world.compute.others[555] = OtherVm(555, "pve1", unread=True)
+    seen(world, vm, all_of_them=False)
+    eventually(lambda: len(world.compute.asked_for) == 2)
+    assert port(world).ip == "10.0.0.51"
+    [row] = world.rows(schema.other_vms)
+    assert row.read_at < clock.after(-unknown_vms.AGAIN_SECONDS / 2)
+    with world.conductor.store.read() as connection:
+        assert unknown_vms.due(connection, 9) == {}
 
 
 def test_a_build_waits_until_the_vms_of_its_cluster_were_looked_at(world: World) -> None:

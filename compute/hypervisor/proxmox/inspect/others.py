@@ -8,6 +8,7 @@ One call each, and for filtered interfaces without a port's line those of its IP
 from __future__ import annotations
 
 import concurrent.futures
+import http
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -26,7 +27,8 @@ _FILTER = "ipfilter-"
 
 
 def look(client: Client, wanted: Iterable[OtherVm]) -> list[OtherVm]:
-    """Return them with their interfaces; without, what is gone or hidden from the token."""
+    """Return them with their interfaces; without, what is gone or hidden from the token, or could
+    not be read now."""
     with concurrent.futures.ThreadPoolExecutor(READERS, "compute-others") as readers:
         return list(readers.map(lambda one: _read(client, one), wanted))
 
@@ -39,8 +41,9 @@ def _read(client: Client, one: OtherVm) -> OtherVm:
         found = containers(config) if kind == "lxc" else _of_vm(client, path, config)
         mark = None if kind == "lxc" else marks.owner_mark(config)
         return replace(one, nics=tuple(found), mark=mark)
-    except ApiError:
-        return one
+    except ApiError as error:
+        hidden = error.no_config or error.status == http.HTTPStatus.FORBIDDEN
+        return one if hidden else replace(one, unread=True)
 
 
 def containers(config: Mapping[str, Any]) -> Iterator[NicFacts]:

@@ -107,19 +107,21 @@ class RestoreGuard:
         self._comparing(self._now(SELDOM_SECONDS))
 
     def listen(self, on_hold: Callable[[], object]) -> None:
-        """Have ``on_hold`` called when this conductor has found that the record was restored."""
+        """Have ``on_hold`` called when this conductor has found that the record was restored, or
+        may have been."""
         self._on_hold = on_hold
 
     def was_held(self) -> None:
-        """Note that the record is held since now: what has to be read for it is read at once."""
+        """Note that the record is held, or compared, since now: what has to be read for it is read
+        at once."""
         self.expire()
         self._on_hold()
 
     def follow(self, connection: Transaction, timeline: str) -> None:
         """Compare the record again if it was written on another timeline of the database."""
-        restored.follow(connection, timeline)
+        begins = restored.follow(connection, timeline)
         # Also where another conductor stored it: what was read before is of another server.
-        after_commit(connection, self.expire)
+        after_commit(connection, self.was_held if begins else self.expire)
 
     def expire(self) -> None:
         """Read the record again at the next question."""

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from common import clock
 from common.messages.facts import OtherVm, VmFacts
-from db.schema import clusters, networks, other_nics, other_vms, servers, subnets
+from db.schema import cloud_identity, clusters, networks, other_nics, other_vms, servers, subnets
 
 #: in the place of a cluster's name, which has no such sign
 EVERY = "*"
@@ -198,7 +198,7 @@ def looked(connection: sa.Connection, cluster: str) -> None:
 
 def stale(connection: sa.Connection, since: datetime.datetime) -> list[str]:
     """Return the clusters that were compared before, and not since then."""
-    query = sa.select(clusters.c.cluster).where(clusters.c.looked_at < since)
+    query = sa.select(clusters.c.cluster).where(_is_stale(since))
     return sorted(connection.scalars(query))
 
 
@@ -219,5 +219,13 @@ def unsettled(
     every = cluster == EVERY
     unread = sa.exists().where((_V.cluster == cluster) | every, _V.read_at.is_(None))
     mine = (clusters.c.cluster == cluster) | every
-    before = sa.exists().where(mine, clusters.c.looked_at < since)
-    return unread | before
+    return unread | sa.exists().where(mine, _is_stale(since))
+
+
+def _is_stale(
+    since: datetime.datetime | sa.BindParameter[datetime.datetime],
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a cluster was not compared since then, or since a comparison
+    began that its record asks for, as after a fail-over while conductors ran."""
+    began = sa.select(cloud_identity.c.compare_since).scalar_subquery()
+    return (clusters.c.looked_at < since) | (clusters.c.looked_at < began)

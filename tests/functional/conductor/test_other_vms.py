@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from common import clock
+from common import clock, ids
 from common.errors import Conflict, Invalid, Unavailable
 from common.messages.facts import (
     LAST,
@@ -219,6 +219,22 @@ def test_a_build_waits_until_the_vms_of_its_cluster_were_looked_at(world: World)
     world.create(networks=(RequestedNetwork(network_id(world)),))
     world.until_operation("queued")
     assert world.rows(schema.ports) == []
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.51"),))
+    seen(world, VmFacts(555, "pve1", 1), VmFacts(556, "pve1", 1))
+    world.make_due()
+    command = world.compute.wait_for(1)
+    assert [one.ip for one in command.nics] == ["10.0.0.52"]  # type: ignore[attr-defined]
+
+
+def test_a_build_waits_also_where_the_record_is_compared_later(world: World) -> None:
+    """Another server of the database may have taken over, without what was committed last."""
+    seen(world, there(world, 555, nic("10.0.0.50")))
+    row = {"id": 1, "cloud_id": ids.new_uuid(), "compare_since": clock.utcnow()}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), row))
+    world.create(networks=(RequestedNetwork(network_id(world)),))
+    world.until_operation("queued")
+    with world.conductor.store.read() as connection:
+        assert unknown_vms.stale(connection, world.conductor.cloud.since) == ["sim1"]
     world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.51"),))
     seen(world, VmFacts(555, "pve1", 1), VmFacts(556, "pve1", 1))
     world.make_due()

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from common import digits
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import ResourceType
-from conductor.audit.facts import Facts, Place, ServerFacts
+from conductor.audit.facts import Facts, OpenOperation, Place, ServerFacts
 from conductor.audit.restoring import lost_data, lost_networks
-from conductor.audit.restoring.items import ORDER, Item, Known, Verdict, is_build_of_before, of_vm
+from conductor.audit.restoring.items import (
+    ORDER,
+    Item,
+    Known,
+    Verdict,
+    is_build_of_before,
+    is_held,
+    of_vm,
+)
 
 #: a server and the SCSI slot of its VM
 User = tuple[str, int]
@@ -130,8 +138,13 @@ class Comparison:
         refused = _refusal(vm)
         if known is not None and known.place == (inventory.cluster, vm.vmid):
             added = self._added_ports(vm, uuid)
-            if added:
-                yield item(Verdict.ADOPT, f"It got the interfaces {', '.join(added)} since.")
+            text = f"It got the interfaces {', '.join(added)} since."
+            if added and uuid not in self._facts.busy - self._held:
+                yield item(Verdict.ADOPT, text)
+            elif added and self._known.last:
+                # Released, their addresses would be free before anybody looks again.
+                left = item(Verdict.LEAVE, f"{text} An operation works on it: run it again later.")
+                yield dataclasses.replace(left, ends=True)
         elif refused is not None:
             yield item(Verdict.LEAVE, refused)
         elif known is None:
@@ -154,16 +167,23 @@ class Comparison:
     @cached_property
     def _builds(self) -> frozenset[str]:
         """Servers whose only open operation is a build that waits."""
-        last = self._known.last
-        waits = {one: is_build_of_before(one, last) for one in self._facts.operations}
-        others = {one.server_uuid for one, does in waits.items() if not does}
+        return self._with_only(is_build_of_before)
+
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        """Servers all of whose open operations wait for the decision."""
+        return self._with_only(is_held)
+
+    def _with_only(self, is_one: Callable[[OpenOperation, int], bool]) -> frozenset[str]:
+        does = {one: is_one(one, self._known.last) for one in self._facts.operations}
+        others = {one.server_uuid for one in does if not does[one]}
         return frozenset(
-            one.server_uuid for one in waits if one.server_uuid and one.server_uuid not in others
+            one.server_uuid for one in does if one.server_uuid and one.server_uuid not in others
         )
 
     def _added_ports(self, vm: SeenVm, uuid: str) -> list[str]:
         """Return the MAC addresses of a server's marked ports that the record lacks."""
-        if not vm.proven or uuid in self._facts.busy:
+        if not vm.proven:
             return []
         known = self._macs.get(uuid, set())
         return [one.mac for one in vm.nics or () if one.port is not None and one.mac not in known]

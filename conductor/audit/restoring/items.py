@@ -10,6 +10,7 @@ from typing import Any
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import OperationState, ResourceType
 from conductor.audit.facts import OpenOperation
+from conductor.restore_guard import DESTROYING
 from conductor.store.records import Operation
 
 #: in which order things are adopted: what others need comes first
@@ -61,6 +62,12 @@ def is_build_of_before(one: OpenOperation | Operation, last: int) -> bool:
     """Return whether an open operation is a build that waits while everything is held."""
     building = one.action == "create" and one.state != OperationState.UNWINDING
     return building and one.id <= last
+
+
+def is_held(one: OpenOperation | Operation, last: int) -> bool:
+    """Return whether an open operation waits until everything is decided; ``last``: as above."""
+    destroys = one.action in DESTROYING or one.state == OperationState.UNWINDING
+    return destroys and last > 0
 
 
 def of_vm(

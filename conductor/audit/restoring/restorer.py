@@ -28,7 +28,7 @@ from conductor.audit.facts import Facts
 from conductor.audit.gather import Gatherer
 from conductor.audit.restored import marked
 from conductor.audit.restoring import comparison, written
-from conductor.audit.restoring.items import Item, Known, Verdict, is_build_of_before
+from conductor.audit.restoring.items import Item, Known, Verdict, is_build_of_before, is_held
 from conductor.cloud import Cloud
 from conductor.engine import start
 from conductor.engine.runner import Runner
@@ -169,7 +169,7 @@ class Restorer:
         place = facts.servers[item.resource_id].place
         here = item.vm is not None and place == (item.cluster, item.vm.vmid)
         self._cloud.store.run(
-            lambda c: self._add_ports(c, item) if here else self._relink(c, item, last)
+            lambda c: self._add_ports(c, item, last) if here else self._relink(c, item, last)
         )
 
     def _adopt(self, item: Item, vm: SeenVm) -> None:
@@ -228,11 +228,13 @@ class Restorer:
         for one in (*builds, operation):
             ledger.close(connection, one.id, OperationState.DONE)
 
-    def _add_ports(self, connection: Transaction, item: Item) -> None:
+    def _add_ports(self, connection: Transaction, item: Item, last: int) -> None:
         """Write the ports that a server of the record has got since."""
         server = servers.get(connection, item.resource_id, lock=True)
         vm = item.vm
-        if vm is None or ledger.open_of(connection, server.uuid) or server.deleted_at is not None:
+        opened = [ledger.get(connection, one) for one in ledger.open_of(connection, server.uuid)]
+        works = [one for one in opened if one and not is_held(one, last)]
+        if vm is None or works or server.deleted_at is not None:
             raise Conflict("The record has changed since it was compared.")
         unknown_vms.forget(connection, item.cluster, [vm.vmid])
         added = self._ports(connection, server, vm)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from common import clock
 from common.messages.facts import Inspection, MarkedAddress, MarkedPort, NicFacts, OtherVm
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import PowerState
@@ -155,3 +156,33 @@ def test_all_addresses_of_a_port_are_its_again(world: World, network: str) -> No
     assert (port.ip, [ip for _, ip in port.more_addresses]) == (all_of_it[0], [*all_of_it[1:]])
     assert a_port(world, network).ip not in all_of_it
     assert [one["ip"] for one in world.row(MADE).addresses] == [*all_of_it]
+
+
+@pytest.mark.parametrize("action", ["delete", "reboot"])
+def test_an_interface_of_a_server_on_which_an_operation_works(
+    world: World, network: str, action: str
+) -> None:
+    """All is held for it, but not for what waits for the decision."""
+    [old] = world.create()
+    world.answer(world.compute.wait_for(1))
+    server = world.until(old, "active")
+    last = world.rows(schema.operations)[-1].id
+    held = {"held_at": clock.utcnow(), "held_because": {}, "compare_operation": last}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.update(), held))
+    world.conductor.cloud.guard.expire()
+    world.act(old, action)
+    if action == "delete":
+        world.until_paused()
+    else:
+        world.compute.wait_for(2)
+    show(world, old, server.vmid, nic("10.0.0.50"))
+    item = decide(world)[f"server {old}"]
+    assert item["verdict"] == ("adopt" if action == "delete" else "leave"), item
+    [row] = world.rows(schema.cloud_identity)
+    assert (row.held_at is None) is (action == "delete")
+    assert [one.ip for one in world.rows(schema.ports)] == ["10.0.0.50"] * (action == "delete")
+    if action == "delete":
+        world.make_due()
+        world.answer(world.compute.wait_for(2), gone=True)
+        world.until(old, "deleted")
+        assert world.rows(schema.ports) == []

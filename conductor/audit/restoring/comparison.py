@@ -84,13 +84,11 @@ class Comparison:
 
     def items(self) -> Iterator[Item]:
         """Yield what the record lacks, then what the clusters lack."""
-        cloud = self._facts.cloud
-        for inventory in self._facts.inventories.values():
-            for vm in inventory.vms:
-                if vm.read and cloud and vm.cloud == cloud:
-                    yield from self._of_vm(inventory, vm)
+        lacks = list(self._lacking())
+        yield from lacks
         yield from self._attached()
-        yield from self._lost_servers()
+        found = {one.resource_id for one in lacks if one.verdict is Verdict.ADOPT}
+        yield from (one for one in self._lost_servers() if one.resource_id not in found)
         yield from self._lost_volumes()
 
     # --- what is looked up
@@ -118,6 +116,14 @@ class Comparison:
         return found
 
     # --- what the record lacks
+
+    def _lacking(self) -> Iterator[Item]:
+        """Yield what the VMs with a mark of this cloud show."""
+        cloud = self._facts.cloud
+        for inventory in self._facts.inventories.values():
+            for vm in inventory.vms:
+                if vm.read and cloud and vm.cloud == cloud:
+                    yield from self._of_vm(inventory, vm)
 
     def _of_vm(self, inventory: ClusterInventory, vm: SeenVm) -> Iterator[Item]:
         if vm.server_uuid is not None:

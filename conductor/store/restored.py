@@ -183,8 +183,7 @@ def look(connection: sa.Connection, seen: Iterable[Marked]) -> bool:
     if record.held_at is None:
         _hold(connection, record, newest)
         return True
-    known = int((record.held_because or {}).get("epoch", 0))
-    if newest.mark.epoch > known:
+    if newest.mark.epoch > newest_mark(record):
         because = {**(record.held_because or {}), "epoch": newest.mark.epoch}
         connection.execute(cloud_identity.update().values(held_because=because))
     return False
@@ -219,13 +218,22 @@ def _only_look(connection: sa.Connection, last: int) -> int:
     return marked.rowcount
 
 
-def release(connection: sa.Connection, highest: int) -> None:
-    """Release what is held; marks up to ``highest`` were decided on."""
+def newest_mark(record: Record) -> int:
+    """Return the highest epoch of the marks for which the record is held."""
+    return int((record.held_because or {}).get("epoch", 0))
+
+
+def release(connection: sa.Connection, highest: int) -> bool:
+    """Release what is held; marks up to ``highest`` were decided on.
+
+    Return whether it is: not if a newer mark was seen since.
+    """
     record = read(connection, lock=True)
-    known = int((record.held_because or {}).get("epoch", 0))
+    if newest_mark(record) > highest:
+        return False
     last = last_operation(connection)
     newest = record.epoch_base + last
-    settled = max(highest, known, record.epoch_settled, newest)
+    settled = max(highest, record.epoch_settled, newest)
     if settled > newest:
         # Other conductors name epochs by the former base until they read the record again.
         settled += _LEFT_OUT
@@ -237,3 +245,4 @@ def release(connection: sa.Connection, highest: int) -> None:
             held_because=None,
         )
     )
+    return True

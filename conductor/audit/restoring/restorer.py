@@ -79,7 +79,9 @@ class Restorer:
         if released:
             seen = [one for each in facts.inventories.values() for one in marked(each)]
             mine = [one.mark.epoch for one in seen if one.mark.cloud == facts.cloud]
-            self._cloud.store.run(lambda c: restored.release(c, max(mine, default=0)))
+            highest = max(restored.newest_mark(record), *mine, 0)
+            released = self._cloud.store.run(lambda c: restored.release(c, highest))
+        if released:
             self._cloud.guard.expire()
             self._cloud.wake()
             LOG.warning("The restored record was compared and released: %d items.", len(done))

@@ -9,13 +9,15 @@ import pytest
 
 from common import clock
 from common.messages.commands import Mark
-from common.messages.facts import Inspection
+from common.messages.facts import Inspection, OwnerMark
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.messages.reports import Category, Failure
-from common.resources.states import PowerState
+from common.resources.states import PowerState, ResourceType
 from conductor.audit.gather import Gatherer
 from conductor.audit.restoring.restorer import Restorer
+from conductor.store import restored
 from conductor.store.ledger import operations as ledger
+from conductor.store.restored import Marked
 from db import schema
 from tests.functional.conductor.harness import World
 
@@ -167,3 +169,25 @@ def test_a_server_that_was_made_since_remains_one_though_its_mark_can_t_be_writt
     )
     world.conductor.followed.look_after_errors()
     assert [one.action for one in world.rows(schema.operations)] == ["adopt", "follow"]
+
+
+def test_a_mark_that_is_seen_while_it_is_decided_is_decided_on_later(
+    world: World, uuid: str
+) -> None:
+    """As of a cluster that was added since, whose first agent answers just then."""
+    show(world, uuid)
+    mark = OwnerMark(CLOUD, ResourceType.SERVER, MADE, epoch=1000, vmid=VMID + 1)
+    gatherer = Gatherer(world.conductor.cloud)
+    cloud = world.conductor.cloud
+    ask = world.compute.ask
+
+    def meanwhile(*asked: Any) -> Any:
+        cloud.store.run(lambda c: restored.look(c, [Marked("sim2", VMID + 1, mark)]))
+        return ask(*asked)
+
+    world.compute.ask = meanwhile  # type: ignore[method-assign]
+    cloud.guard.expire()
+    report = Restorer(cloud, gatherer, world.conductor.runner).run(apply=True)
+    assert not report["released"]
+    assert decide(world)["released"]
+    world.leaves = {"server_without_allocation"}

@@ -69,7 +69,7 @@ class Restore(Command):
         for text in report["unseen"]:
             self.say(f"Not seen: {text}")
         self.say(_outcome(report, parsed_args.apply))
-        return 2 if report["unseen"] else 0
+        return exit_code(report, parsed_args.apply)
 
     def _put_back(self, parsed_args: argparse.Namespace) -> None:
         from common.errors import ConfigurationError
@@ -93,6 +93,11 @@ class Restore(Command):
         audit = wait_for(self.cloud, begun["audit"]["id"], _SECONDS)
         found: dict[str, Any] = audit["report"]["restore"]
         return found
+
+
+def exit_code(report: dict[str, Any], apply: bool) -> int:
+    """Return 2 if not everything could be looked at, or all remains held."""
+    return 2 if report["unseen"] or (apply and not report["released"]) else 0
 
 
 def _outcome(report: dict[str, Any], apply: bool) -> str:

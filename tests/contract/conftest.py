@@ -19,6 +19,13 @@ def cloud(site: Site) -> Gophercloud:
     return Gophercloud(site)
 
 
+@pytest.fixture
+def shared_storage(site: Site) -> None:
+    """A storage that all hosts have."""
+    if not site.simulated:
+        pytest.skip("hosts without a hypervisor share no storage")
+
+
 @pytest.fixture(scope="module")
 def node(site: Site) -> Iterator[Any]:
     """A server that is active."""

@@ -131,6 +131,7 @@ def controller(cloud: Gophercloud) -> Controller:
     return Controller(cloud)
 
 
+@pytest.mark.usefixtures("shared_storage")
 def test_life_of_a_claim(cloud: Gophercloud, controller: Controller, node: Any) -> None:
     volume = controller.create_volume("pvc-1", 1, zone="nova")
     assert controller.create_volume("pvc-1", 1, zone="nova")["id"] == volume["id"]
@@ -152,6 +153,7 @@ def test_life_of_a_claim(cloud: Gophercloud, controller: Controller, node: Any) 
     assert controller.writes == wanted
 
 
+@pytest.mark.usefixtures("shared_storage")
 def test_a_claim_is_restored_from_a_snapshot(cloud: Gophercloud, controller: Controller) -> None:
     volume = controller.create_volume("pvc-source", 1)["id"]
     snapshot = controller.snapshot("snapshot-1", volume)

@@ -121,6 +121,7 @@ def test_the_cloud_controller_manager_finds_a_node(
     assert not extensions & {"extraroute", "extraroute-atomic"}
 
 
+@pytest.mark.usefixtures("shared_storage")
 def test_the_driver_makes_a_volume_of_the_printed_class(
     site: Site, credential: Mapping[str, str], node: Any
 ) -> None:

@@ -106,7 +106,7 @@ def test_a_flavor_keeps_to_the_nodes_of_a_rule(cloud: World, root: Any) -> None:
     (fault,) = cloud.faults(nowhere.uuid)
     assert fault.message.startswith("None of 3 hosts will do: 3 with rules of high availability")
     (reason,) = refused(cloud, nowhere)["ha_rule"]
-    assert reason == "none of the 1 HA rules of its cluster is lead"
+    assert reason == "its cluster has 1 HA rule, none called lead"
     assert fault.message.endswith("It would fit with a flavor without ha:rule.")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from cli.audits import answer
 from cli.cloud import Cloud
@@ -13,6 +12,7 @@ from cli.columns import Blank, Pairs
 from cli.command import Command, Lister, ShowOne, argument, flag, one_of
 from cli.command import Pairs as PairsOption
 from cli.errors import CommandFailed
+from cli.finding import segment
 
 _WAIT = flag("--wait", help="Return once the group is as desired")
 _GROUP = argument("group", metavar="<group>", help="Group (name or ID)")
@@ -278,8 +278,8 @@ def api(cloud: Cloud) -> Any:
 
 
 def path_of(name_or_id: str) -> str:
-    """Return the path of a group: a name may have characters that would end it."""
-    return f"/clusters/{quote(name_or_id, safe='')}"
+    """Return the path of a group. Raises NotFound."""
+    return f"/clusters/{segment(name_or_id)}"
 
 
 def get(cloud: Cloud, name_or_id: str) -> Mapping[str, Any]:

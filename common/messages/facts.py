@@ -172,6 +172,11 @@ class VmStates:
     low: int | None = None
     high: int | None = None
     """``vms`` are all from this VMID to that; None: only some."""
+    asked: bool | None = None
+    """Whether the refresh began after a conductor had asked for it, see ``LookAtAll``; None: the
+    worker's release can't be asked."""
+    operations: tuple[int, ...] = ()
+    """Operations whose commands the worker had when it was asked: carried out, or waiting."""
 
 
 @dataclass(frozen=True)

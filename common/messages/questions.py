@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from common.codec import Tagged, named_by
 from common.messages.commands import StrictGroup
 from common.messages.consoles import ConsoleTarget
-from common.messages.facts import HaService, Inspection, OtherVm
+from common.messages.facts import HaService, Inspection, OtherVm, VmStates
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.guests import Diagnostics, GuestTarget, PasswordProblem
 from common.messages.inventory import ClusterInventory
@@ -92,6 +92,14 @@ class LookAtOthers(Question[list[OtherVm]]):
 
     seconds = LONG_SECONDS
     wanted: tuple[OtherVm, ...]
+
+
+@dataclass(frozen=True)
+class LookAtAll(Question[VmStates]):
+    """All VMs of the cluster, as a refresh shows them that begins now, and what is being done to
+    them: in one report, with everything of the band."""
+
+    seconds = 60.0
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,15 @@ class VmChanges:
             for cluster in self._clusters.values():
                 cluster.report_all = True
 
+    def everything(self, name: str) -> VmStates:
+        """Return all VMs of a cluster by its last refresh, in one report. Raises KeyError for a
+        cluster that was not refreshed."""
+        with self._lock:
+            cluster = self._clusters[name]
+            head = self._head(name, cluster)
+            [report] = _everything(replace(head, asked=True), cluster, LAST)
+        return report
+
     def take(self, now: float) -> list[VmStates]:
         """Return what is to be published, in bounded messages. ``now``: monotonic seconds."""
         with self._lock:
@@ -105,14 +114,18 @@ class VmChanges:
                 for message in self._messages(name, cluster, now)
             ]
 
-    def _messages(self, name: str, cluster: _Cluster, now: float) -> Iterator[VmStates]:
-        head = VmStates(
+    def _head(self, name: str, cluster: _Cluster) -> VmStates:
+        return VmStates(
             worker=self._worker,
             cluster=name,
             seen_at=cluster.seen_at,
             nodes=cluster.nodes,
             whole=cluster.whole,
+            asked=False,
         )
+
+    def _messages(self, name: str, cluster: _Cluster, now: float) -> Iterator[VmStates]:
+        head = self._head(name, cluster)
         unlocked, eased = cluster.causes.take()
         for start in range(0, max(len(unlocked), bool(eased)), self._most):
             part = unlocked[start : start + self._most]

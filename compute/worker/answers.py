@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from common.errors import Unavailable
-from common.messages.facts import Inspection
+from common.messages.facts import Inspection, VmStates
 from common.messages.questions import (
     CheckConsole,
     CheckFilter,
@@ -17,6 +17,7 @@ from common.messages.questions import (
     FindHaService,
     Inspect,
     ListTasks,
+    LookAtAll,
     LookAtOthers,
     Measure,
     OpenConsole,
@@ -44,6 +45,8 @@ class Asked:
     consoles: Consoles
     logs: ConsoleLogs
     measurements: Measurements
+    look: Callable[[str], VmStates]
+    """Refreshes a cluster, and returns all its VMs."""
 
 
 class _Kind(Protocol[Q_co, A_co]):
@@ -122,6 +125,7 @@ ANSWERS: Mapping[type[Question], _Row] = dict(
             lambda at, one: at.hypervisor.list_tasks(one.node, one.limit),
             _unavailable("Tasks of {one.node} can't be read"),
         ),
+        _by(LookAtAll, lambda at, _: at.look(at.hypervisor.cluster), _CLUSTER_UNSEEN),
         _by(
             LookAtOthers,
             lambda at, one: at.hypervisor.look_at_others(one.wanted),

@@ -75,6 +75,10 @@ class Executor:
         """Return a sign of life for each job."""
         return self._pool.working()
 
+    def operations(self, cluster: str) -> tuple[int, ...]:
+        """Return the operations whose commands it has for a cluster."""
+        return self._pool.operations(cluster)
+
     def queues(self) -> Queues:
         """Return what runs and waits on each host, in the drivers too."""
         storages = (one.queues() for one in self._hypervisors.values())

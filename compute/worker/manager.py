@@ -9,6 +9,7 @@ from common.context import RequestContext
 from common.errors import Forbidden, Unavailable
 from common.log import logger
 from common.messages.commands import Command, StrictGroup
+from common.messages.facts import VmStates
 from common.messages.questions import OpenConsole, Question
 from common.resources.aggregates import Ratios
 from common.rpc import senders
@@ -36,8 +37,10 @@ class Manager:
         consoles: Consoles,
         logs: ConsoleLogs,
         measurements: Measurements,
+        look: Callable[[str], VmStates],
     ) -> None:
-        """``introduce`` publishes all hosts, to placement too."""
+        """``introduce`` publishes all hosts, to placement too; ``look`` refreshes a cluster, and
+        returns all its VMs, or raises Unavailable."""
         self._hypervisors = hypervisors
         self._executor = executor
         self._heartbeats = heartbeats
@@ -45,6 +48,7 @@ class Manager:
         self._consoles = consoles
         self._logs = logs
         self._measurements = measurements
+        self._look = look
 
     def execute(
         self, ctxt: RequestContext, command: Annotated[Command, Unreadable.AS_BASE]
@@ -66,7 +70,9 @@ class Manager:
         sender = senders.sender_of(ctxt.sender)
         if sender.role == senders.CONSOLE and not isinstance(question, OpenConsole):
             raise Forbidden("A console proxy may ask to open consoles only.")
-        asked = Asked(self._carried(cluster), self._consoles, self._logs, self._measurements)
+        asked = Asked(
+            self._carried(cluster), self._consoles, self._logs, self._measurements, self._look
+        )
         return answer(asked, question)
 
     def remove_group_rules(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from oslo_config import cfg
 
 from common import context, rpc
+from common.errors import Unavailable
 from common.log import logger
 from common.messages import tenures
 from common.messages.commands import Command, MakeVnet, StoreImage
-from common.messages.facts import HostFacts
+from common.messages.facts import HostFacts, VmStates
 from common.messages.guests import GuestOwner
 from common.messages.health import GuestCheck, GuestHealth
 from common.messages.reports import Outcome
@@ -138,6 +140,7 @@ class ComputeService:
             self._consoles,
             self._logs,
             Measurements(),
+            self._look_at_all,
         )
         listener: WorkerEvents = EventEndpoint(self._heartbeats, self._set_ratios)
         self._servers = [
@@ -279,6 +282,19 @@ class ComputeService:
         if self._publisher is not None:
             self._publisher.publish_again(self._facts.all())
         self._heartbeats.announce(published=True)
+
+    def _look_at_all(self, cluster: str) -> VmStates:
+        """Refresh a cluster and return all its VMs, with the operations whose commands came before
+        that. Raises Unavailable."""
+        operations = self._executor.operations(cluster)
+        observer = self._observers.get(cluster)
+        if observer is None:
+            raise Unavailable(f"This worker does not observe cluster {cluster}.")
+        observer.look()
+        if not observer.reached:
+            raise Unavailable(f"Cluster {cluster} can't be looked at.")
+        seen = self._vm_changes.everything(cluster)
+        return replace(seen, worker=self.address, operations=operations)
 
     def _set_ratios(self, ratios: Ratios) -> None:
         news = self._facts.update_ratios(ratios)

@@ -68,6 +68,12 @@ class WorkPool:
         with self._lock:
             return tuple(job.working() for line in self._lines.values() for job in line)
 
+    def operations(self, cluster: str) -> tuple[int, ...]:
+        """Return the operations of a cluster's jobs, waiting ones too."""
+        with self._lock:
+            jobs = [job.command for line in self._lines.values() for job in line]
+        return tuple(one.operation_id for one in jobs if one.placed.cluster == cluster)
+
     def queues(self) -> dict[str, Queue]:
         """Return the queue of each host that has jobs."""
         now = time.monotonic()

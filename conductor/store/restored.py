@@ -93,7 +93,7 @@ def begin_to_compare(connection: sa.Connection, owner: str) -> None:
     since = read(connection).compare_since
     lately = clock.utcnow() - datetime.timedelta(seconds=pulse.GAP_SECONDS)
     if (since is None or since < lately) and not pulse.others_run(connection, owner):
-        _begin(connection)
+        _begin(connection, last_operation(connection))
 
 
 def follow(connection: sa.Connection, timeline: str) -> bool:
@@ -105,8 +105,9 @@ def follow(connection: sa.Connection, timeline: str) -> bool:
     connection.execute(cloud_identity.update().values(timeline=timeline))
     if known is None:
         return False
-    _begin(connection)
-    last = last_operation(connection)
+    # What the former primary had at least: all clusters are compared.
+    last = max(last_operation(connection), 1)
+    _begin(connection, last)
     sequence = sa.func.pg_get_serial_sequence(operations.name, _O.id.name)
     connection.execute(
         sa.select(sa.func.setval(sequence, sa.literal(last + _LEFT_OUT, sa.BigInteger)))
@@ -119,8 +120,7 @@ def follow(connection: sa.Connection, timeline: str) -> bool:
     return True
 
 
-def _begin(connection: sa.Connection) -> None:
-    last = last_operation(connection)
+def _begin(connection: sa.Connection, last: int) -> None:
     connection.execute(
         cloud_identity.update().values(compare_since=clock.utcnow(), compare_operation=last)
     )

@@ -47,7 +47,8 @@ class VmSync:
         self._runner = runner
         look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
         runner.periodic.add(look)
-        runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, OtherVms(cloud).look))
+        others = OtherVms(cloud, self.take)
+        runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, others.look))
         # Then the VMs of the record's own servers are to be read, too.
         cloud.guard.listen(lambda: runner.periodic.wake(other_vms.NAME))
 
@@ -91,16 +92,25 @@ class VmSync:
             new, free, changed = vmids.unexplained(
                 connection, report.cluster, seen, report.gone, covered
             )
+            lost = ledger.lost(connection, report.operations) if report.operations else ()
         strangers = {vmid: seen[vmid] for vmid in new if seen[vmid].node}
-        last = report.low is not None and report.high == LAST
+        last = report.low is not None and report.high == LAST and not lost
+        if lost:
+            LOG.info(
+                "Cluster %s: %d operations that the record has lost are still carried out: it is "
+                "looked at again.",
+                *(report.cluster, len(lost)),
+            )
+        # What was seen before it was asked for says nothing of the time since.
+        counts = last and report.asked is not False
 
         def work(connection: Transaction) -> None:
             vmids.take_notice(connection, report.cluster, strangers, free)
             unknown_vms.take(connection, report.cluster, changed)
-            if last:
+            if counts:
                 unknown_vms.looked(connection, report.cluster)
 
-        if strangers or free or changed or last:
+        if strangers or free or changed or counts:
             self._cloud.store.run(work)
         if changed or last:
             self._runner.periodic.wake(other_vms.NAME)

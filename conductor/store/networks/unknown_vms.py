@@ -29,6 +29,7 @@ AGAIN_SECONDS = 3600.0
 #: the same of what could not be read
 SOON_SECONDS = 60.0
 
+_NEVER = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _OF: sa.BindParameter[str] = sa.bindparam("subnet_id")
 _ON_WIRE = other_nics.join(
     networks, (_N.bridge == networks.c.bridge) & (_N.segment == networks.c.segment)
@@ -191,13 +192,23 @@ def tags(connection: sa.Connection, bridge: str) -> set[int]:
 
 
 def looked(connection: sa.Connection, cluster: str) -> None:
-    """Store that all VMs of a cluster were compared with the record now."""
+    """Store that all VMs of a cluster were compared with the record now.
+
+    What was read of its VMs while the comparison was awaited is read again: builds that the record
+    has lost may not have ended then.
+    """
     mine = clusters.c.cluster == cluster
+    began = connection.scalar(sa.select(cloud_identity.c.compare_since))
+    awaited = sa.select(clusters.c.cluster).where(mine, _is_stale(began or _NEVER))
+    if began is not None and connection.execute(awaited).first() is not None:
+        lately = _V.read_at >= began - datetime.timedelta(seconds=SOON_SECONDS)
+        again = other_vms.update().where(_V.cluster == cluster, lately).values(read_at=None)
+        connection.execute(again)
     connection.execute(clusters.update().where(mine).values(looked_at=clock.utcnow()))
 
 
 def stale(connection: sa.Connection, since: datetime.datetime) -> list[str]:
-    """Return the clusters that were compared before, and not since then."""
+    """Return the clusters that have to be compared, and were not since then."""
     query = sa.select(clusters.c.cluster).where(_is_stale(since))
     return sorted(connection.scalars(query))
 
@@ -214,7 +225,8 @@ def unsettled(
     """Return the condition that a cluster, or one of ``EVERY``, may have VMs whose addresses are
     not known yet.
 
-    A cluster that was never compared has no record of it to be restored.
+    A cluster that was never compared has no record of it to be restored, if the record had no
+    operation when the comparison began.
     """
     every = cluster == EVERY
     unread = sa.exists().where((_V.cluster == cluster) | every, _V.read_at.is_(None))
@@ -228,4 +240,6 @@ def _is_stale(
     """Return the condition that a cluster was not compared since then, or since a comparison
     began that its record asks for, as after a fail-over while conductors ran."""
     began = sa.select(cloud_identity.c.compare_since).scalar_subquery()
-    return (clusters.c.looked_at < since) | (clusters.c.looked_at < began)
+    has_operations = sa.exists().where(cloud_identity.c.compare_operation > 0)
+    at = clusters.c.looked_at
+    return (at < since) | (at < began) | (at.is_(None) & has_operations)

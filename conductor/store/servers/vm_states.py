@@ -163,6 +163,12 @@ def nearest(connection: sa.Connection, cluster: str, node: str | None) -> list[t
     return sorted(((row.host, row.node) for row in rows), key=lambda one: (one[1] != node, one[0]))
 
 
+def workers_in(connection: sa.Connection, cluster: str, down: Collection[str]) -> list[str]:
+    """Return the live workers with agents of the cluster."""
+    found = hosts_of(connection, cluster).values()
+    return sorted({one.worker for one in found if one.host not in down})
+
+
 def worker_in(
     connection: sa.Connection, cluster: str, node: str | None, down: Collection[str]
 ) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +37,8 @@ class FakeConductor:
         """Whether the ledger has lost what they may not start."""
         self.started: list[Working] = []
         """What agents asked whether they may start its VM; they may, unless ``may`` is False."""
+        self.before_start: Callable[[], object] = lambda: None
+        """Called before they are answered."""
         self.guests: list[Any] = []
         """Whose the VMs on the worker's hosts are."""
         self.heartbeats: list[Heartbeat] = []
@@ -77,6 +79,7 @@ class FakeConductor:
     def may_start(self, ctxt: Any, worker: str, working: list[Mapping[str, Any]]) -> list[Working]:
         asked = [codec.load(Working, one) for one in working]
         self.started += asked
+        self.before_start()
         refused = [dataclasses.replace(one, lost=True) for one in asked] if self.lost else []
         return asked if self.may else refused
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from common.context import internal
 from common.messages.commands import Address, Nic
-from common.messages.facts import MarkedAddress, MarkedPort, NicFacts, OtherVm, OwnerMark
-from common.messages.questions import Agent, LookAtOthers
+from common.messages.facts import (
+    LAST,
+    MarkedAddress,
+    MarkedPort,
+    NicFacts,
+    OtherVm,
+    OwnerMark,
+    VmStates,
+)
+from common.messages.questions import Agent, LookAtAll, LookAtOthers
 from common.resources.states import ResourceType
 from compute.hypervisor.proxmox.inspect.others import containers
 from tests.functional.compute.conftest import (
@@ -28,6 +38,29 @@ MORE = Nic("port-2", "n", "net", "vmbr0", SECOND, vlan=7, ip="10.0.0.6")
 
 def looked_at(worker: Worker, *wanted: OtherVm) -> list[OtherVm]:
     return worker.client.ask(internal(), Agent(worker.service.worker, "c1"), LookAtOthers(wanted))
+
+
+def test_all_vms_are_seen_again_when_that_is_asked(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as they were at the last refresh."""
+    agent = Agent(worker.service.worker, "c1")
+    build = a_build()
+
+    def seen() -> VmStates:
+        return worker.client.ask(internal(), agent, LookAtAll())
+
+    assert build.placed.vmid not in {one.vmid for one in seen().vms}
+    assert worker.run(build).ok
+    report = seen()
+    assert build.placed.vmid in {one.vmid for one in report.vms}
+    assert (report.asked, report.low, report.high, report.operations) == (True, 0, LAST, ())
+    # With what is being carried out: here it asks whether its VM may be started.
+    found: list[tuple[int, ...]] = []
+    again = a_build()
+    monkeypatch.setattr(worker.conductor, "before_start", lambda: found.append(seen().operations))
+    assert worker.run(again).ok
+    assert found == [(again.operation_id,)]
 
 
 def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: Cluster) -> None:

@@ -28,6 +28,7 @@ from common.messages.facts import (
     Inspection,
     OtherVm,
     StorageFacts,
+    VmStates,
 )
 from common.messages.filters import Filter, FilterCheck, Filtered
 from common.messages.inventory import ClusterInventory, SeenAffinity
@@ -37,6 +38,7 @@ from common.messages.questions import (
     ConvergeFilter,
     FindHaService,
     Inspect,
+    LookAtAll,
     LookAtOthers,
     Question,
     Reachable,
@@ -181,6 +183,8 @@ class Compute:
         """VMs under high availability, at each look; the last one stays."""
         self.others: dict[int, OtherVm] = {}
         """VMs that the record doesn't know, with their interfaces."""
+        self.shown: dict[str, VmStates] = {}
+        """What clusters show when they are looked at."""
         self.asked_for: list[list[int]] = []
         """Which of them were read, each time."""
         self.announced = 0
@@ -209,6 +213,12 @@ class Compute:
         if self.deaf:
             raise Unavailable(f"Worker {at.worker} does not answer {name}.")
         return getattr(self, f"_{name}")(at.cluster, question)
+
+    def _look_at_all(self, cluster: str, _: LookAtAll) -> VmStates:
+        """As an agent of a release that can't be asked, unless the test says what it shows."""
+        if cluster not in self.shown:
+            raise Unavailable("LookAtAll can't be read.")
+        return self.shown[cluster]
 
     def _look_at_others(self, _: str, one: LookAtOthers) -> list[OtherVm]:
         self.asked_for.append([other.vmid for other in one.wanted])

@@ -242,6 +242,68 @@ def test_a_build_waits_also_where_the_record_is_compared_later(world: World) -> 
     assert [one.ip for one in command.nics] == ["10.0.0.52"]  # type: ignore[attr-defined]
 
 
+def compare(world: World, operation: int = 1) -> None:
+    """Another server of the database has taken over: the record may have lost something."""
+    row = {"id": 1, "cloud_id": ids.new_uuid(), "compare_operation": operation}
+    began = {"compare_since": clock.utcnow(), **row}
+    world.conductor.store.run(lambda c: c.execute(schema.cloud_identity.insert(), began))
+    world.conductor.cloud.guard.was_held()
+
+
+def is_compared(world: World) -> bool:
+    with world.conductor.store.read() as connection:
+        return not unknown_vms.open_clusters(connection, world.conductor.cloud.since)
+
+
+def shown(*vms: VmFacts, operations: tuple[int, ...] = (), asked: bool = True) -> VmStates:
+    """What an agent sees, with what it carries out."""
+    return VmStates(
+        *("w1", "sim1", clock.utcnow(), ("pve1",), True, vms),
+        low=0,
+        high=LAST,
+        asked=asked,
+        operations=operations,
+    )
+
+
+def test_what_was_seen_before_it_was_asked_for_is_no_comparison(world: World) -> None:
+    """A report may have waited in its queue since before the record lost something."""
+    seen(world, there(world, 555, nic("10.0.0.50")))
+    compare(world)
+    world.conductor.followed.take(shown(VmFacts(555, "pve1", 1), asked=False))
+    assert not is_compared(world)
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.51"),))
+    world.compute.shown["sim1"] = shown(VmFacts(555, "pve1", 1), VmFacts(556, "pve1", 1))
+    eventually(lambda: is_compared(world))
+    assert port(world).ip == "10.0.0.52"
+
+
+def test_it_is_no_comparison_while_what_the_record_lost_is_carried_out(world: World) -> None:
+    """A build may have to make its VM yet, or give it its interfaces."""
+    seen(world, there(world, 555, nic("10.0.0.50")))
+    compare(world)
+    made = VmFacts(555, "pve1", 1), VmFacts(556, "pve1", 1)
+    world.compute.others[556] = OtherVm(556, "pve1")
+    world.compute.shown["sim1"] = shown(*made, operations=(99,))
+    eventually(lambda: [556] in world.compute.asked_for)
+    eventually(lambda: all(row.read_at for row in world.rows(schema.other_vms)))
+    assert not is_compared(world)
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.51"),))
+    world.compute.shown["sim1"] = shown(*made)
+    eventually(lambda: is_compared(world))
+    assert port(world).ip == "10.0.0.52"
+
+
+def test_a_cluster_that_was_never_compared_may_have_servers_all_the_same(world: World) -> None:
+    """The replica that took over may have lost that it was."""
+    compare(world)
+    assert not is_compared(world)
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic("10.0.0.50"),))
+    world.compute.shown["sim1"] = shown(VmFacts(556, "pve1", 1))
+    eventually(lambda: is_compared(world))
+    assert port(world).ip == "10.0.0.51"
+
+
 def unsettle(world: World) -> None:
     """As after a restored record, whose conductor has just begun: a VM took the next address."""
     seen(world, there(world, 555, nic("10.0.0.50")))
@@ -347,7 +409,7 @@ def test_what_could_not_be_read_yet_is_waited_for(world: World) -> None:
     with world.conductor.store.read() as connection, pytest.raises(Unsettled):
         pools.Pools(connection, [network_id(world)], Macs("fa:16:3e", 1), within)
     world.compute.deaf = False
-    OtherVms(world.conductor.cloud).look()
+    OtherVms(world.conductor.cloud, world.conductor.followed.take).look()
     with world.conductor.store.read() as connection:
         pools.Pools(connection, [network_id(world)], Macs("fa:16:3e", 1), within)
 

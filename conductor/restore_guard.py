@@ -12,6 +12,7 @@ import datetime
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from common.errors import Unavailable
 from common.resources.groups import GroupAction
@@ -90,11 +91,11 @@ class RestoreGuard:
 
     def require(self, operation: Operation) -> None:
         """Raise Held if the operation has to wait."""
-        takes, destroys = _takes_volumes(operation), _destroys(operation)
-        record = self._now(SECONDS if takes or destroys else SELDOM_SECONDS)
+        takes, removes = _takes_volumes(operation), destroys(operation)
+        record = self._now(SECONDS if takes or removes else SELDOM_SECONDS)
         if record.held_at is not None and takes:
             raise Held(sentence(record.held_because or {}), HELD_SECONDS)
-        if not (takes or destroys) and operation.id > record.compare_operation:
+        if not (takes or removes) and operation.id > record.compare_operation:
             return
         if record.held_at is None and self._comparing(record):
             raise Held(COMPARED, COMPARING_SECONDS)
@@ -162,7 +163,20 @@ class RestoreGuard:
         return False
 
 
-def _destroys(operation: Operation) -> bool:
+class Works(Protocol):
+    """An operation, as far as is asked whether it waits."""
+
+    @property
+    def action(self) -> str:
+        """What it does."""
+
+    @property
+    def state(self) -> str:
+        """How far it is."""
+
+
+def destroys(operation: Works) -> bool:
+    """Return whether an operation removes, or overwrites, what may be a user's."""
     return operation.action in DESTROYING or operation.state == OperationState.UNWINDING
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from common.messages.inventory import ClusterInventory, SeenVm
 from common.resources.states import OperationState, ResourceType
 from conductor.audit.facts import OpenOperation
-from conductor.restore_guard import DESTROYING
+from conductor.restore_guard import destroys
 from conductor.store.records import Operation
 
 #: in which order things are adopted: what others need comes first
@@ -66,8 +66,7 @@ def is_build_of_before(one: OpenOperation | Operation, last: int) -> bool:
 
 def is_held(one: OpenOperation | Operation, last: int) -> bool:
     """Return whether an open operation waits until everything is decided; ``last``: as above."""
-    destroys = one.action in DESTROYING or one.state == OperationState.UNWINDING
-    return destroys and last > 0
+    return last > 0 and destroys(one)
 
 
 def of_vm(

@@ -60,7 +60,7 @@ class Listener:
         self._again_seconds = again_seconds
         alive = Answer(lambda: self.health.alive)
         ready = Answer(lambda: {**self.health.ready, "presence": stays})
-        serving = PromptAnswer(lambda: {**self.health.ready, "presence": takes_new})
+        serving = PromptAnswer(lambda: self.health.ready, takes=takes_new)
         self._paths: Mapping[str, Respond] = {
             "/metrics": metrics or _metrics,
             "/healthz": lambda: _status(alive),

@@ -22,6 +22,9 @@ KEPT_SECONDS = 1.0
 PROMPT_SECONDS = 1.0
 #: after which checks that still wait have failed, as three of HAProxy's in a row have
 SLOW_SECONDS = 6.0
+#: for how long checks may fail before a proxy is answered so: a question that fails on every one,
+#: as connections are cut, would leave it no machine to send requests to, which can wait instead
+FORGIVING_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -119,17 +122,24 @@ class Answer:
 class PromptAnswer(Answer):
     """The same for who takes a late answer for none, as HAProxy does, and cuts connections then.
 
-    While checks wait, for a database that stands still, the last result holds for some seconds.
+    While checks wait, for a database that stands still, the last result holds for some seconds;
+    so it does when they fail after they had succeeded.
     """
 
     def __init__(
         self,
         checks: Callable[[], Mapping[str, Check]],
         *,
+        takes: Check = lambda: True,
+        kept_seconds: float = KEPT_SECONDS,
         prompt_seconds: float = PROMPT_SECONDS,
         slow_seconds: float = SLOW_SECONDS,
+        forgiving_seconds: float = FORGIVING_SECONDS,
     ) -> None:
-        super().__init__(checks)
+        """``takes`` is asked each time, and believed at once."""
+        super().__init__(checks, kept_seconds)
+        self._takes, self._forgiving_seconds = takes, forgiving_seconds
+        self._well_at = float("-inf")
         self._prompt_seconds, self._slow_seconds = prompt_seconds, slow_seconds
         self._began = 0.0
         self._known = False
@@ -147,12 +157,15 @@ class PromptAnswer(Answer):
             looking.join(self._prompt_seconds)
             if looking.is_alive() and time.monotonic() - began > self._slow_seconds:
                 return False
-        return self._known and not self._failing
+        forgiven = time.monotonic() - self._well_at < self._forgiving_seconds
+        return self._known and (not self._failing or forgiven) and self._takes()
 
     def _note(self) -> None:
         try:
             self._look()
             self._known = True
+            if not self._failing:
+                self._well_at = time.monotonic()
         finally:
             self._end_look()
 

@@ -73,6 +73,34 @@ def test_a_check_that_waits_delays_no_prompt_answer() -> None:
     assert eventually(answer, True)
 
 
+def test_a_check_that_fails_once_is_forgiven() -> None:
+    """While a broker's connections are cut no machine may answer a question for a moment."""
+    checks: dict[str, Check] = {"conductor": lambda: True}
+    answer = health.PromptAnswer(lambda: checks, kept_seconds=0.01, forgiving_seconds=2)
+    assert eventually(answer, True)
+    failed = threading.Event()
+
+    def fail() -> bool:
+        failed.set()
+        return False
+
+    checks["conductor"] = fail
+    while not failed.is_set():
+        assert answer.ok()
+    assert answer.ok()
+    assert eventually(answer, False)
+    checks["conductor"] = lambda: True
+    assert eventually(answer, True)
+
+
+def test_what_takes_nothing_says_so_at_once() -> None:
+    takes = [True]
+    answer = health.PromptAnswer(dict, takes=lambda: takes[0])
+    assert eventually(answer, True)
+    takes[0] = False
+    assert not answer.ok()
+
+
 def test_nothing_is_well_before_the_first_look() -> None:
     goes_on = threading.Event()
     checks = {"database": lambda: goes_on.wait(60)}

@@ -7,6 +7,9 @@
   several hosts.
 * A listener is delivered as many messages ahead as it has threads, at the most: what waits in a
   process that is frozen waits until the broker closes its connection.
+* No host of the URL is passed over before it was tried. Both the driver and kombu 5.6 switch to
+  the next host where a listener finds its connection dead; of three hosts it came back to the
+  first each time, as long as that was frozen (oslo.messaging's bug 2126768 is the half of it).
 * Each message names the user who sent it (``user_id``), which RabbitMQ checks. The context of a
   message that is taken names that user as ``sender``, whatever the message itself says.
 """
@@ -99,6 +102,9 @@ def _change(rabbit: Any) -> None:
     connection._set_qos = _within_threads(connection._set_qos)
     connection.declare_direct_consumer = functools.partialmethod(_declare_replies, rabbit)
     connection.direct_send = functools.partialmethod(_reply, rabbit)
+    client = rabbit.kombu.connection.Connection
+    client._establish_connection = _noting_try(client._establish_connection)
+    client.maybe_switch_next = _after_a_try(client.maybe_switch_next)
 
 
 def _verifying_name(original: Any) -> Any:
@@ -113,6 +119,30 @@ def _verifying_name(original: Any) -> Any:
         original(self)
 
     return setup
+
+
+def _noting_try(original: Any) -> Any:
+    """Return kombu's ``Connection._establish_connection``, which then notes that it was tried."""
+
+    def establish(self: Any) -> Any:
+        self.was_tried = True
+        return original(self)
+
+    return establish
+
+
+def _after_a_try(original: Any) -> Any:
+    """Return kombu's ``Connection.maybe_switch_next``, which then leaves tried hosts only."""
+
+    def maybe_switch_next(self: Any) -> None:
+        if not getattr(self, "was_tried", False):
+            return
+        # Else it says goodbye, and waits for the answer of a broker that may be frozen.
+        self.collect()
+        original(self)
+        self.was_tried = False
+
+    return maybe_switch_next
 
 
 def _naming_sender(original: Any) -> Any:

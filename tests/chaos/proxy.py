@@ -18,6 +18,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._whole = threading.Event()
         self._whole.set()
+        self._moves = threading.Event()
+        self._moves.set()
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
 
     def cut(self) -> None:
@@ -26,6 +28,14 @@ class Proxy:
         with self._lock:
             _break(*self._ends)
 
+    def freeze(self) -> None:
+        """Take connections, and what is sent, and pass nothing on until it is thawed."""
+        self._moves.clear()
+
+    def thaw(self) -> None:
+        """Pass on all that came, and what comes."""
+        self._moves.set()
+
     def mend(self) -> None:
         """Let connections through again."""
         self._whole.set()
@@ -33,6 +43,7 @@ class Proxy:
     def close(self) -> None:
         """Carry nothing any more."""
         self._listener.close()
+        self.thaw()
         self.cut()
 
     def _accept(self) -> None:
@@ -41,6 +52,7 @@ class Proxy:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            self._moves.wait()
             far = self._far() if self._whole.is_set() else None
             if far is None:
                 near.close()
@@ -58,9 +70,9 @@ class Proxy:
         return far
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:
-        back = threading.Thread(target=_pass, args=(far, near), daemon=True)
+        back = threading.Thread(target=self._pass, args=(far, near), daemon=True)
         back.start()
-        _pass(near, far)
+        self._pass(near, far)
         # Closed only when nobody reads any more: the number would be that of a new connection
         # while a thread is about to read from the old one, which so takes the bytes of the new.
         back.join()
@@ -69,12 +81,12 @@ class Proxy:
             near.close()
             far.close()
 
-
-def _pass(one: socket.socket, other: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    _break(one, other)
+    def _pass(self, one: socket.socket, other: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := one.recv(65536):
+                self._moves.wait()
+                other.sendall(data)
+        _break(one, other)
 
 
 def _break(*ends: socket.socket) -> None:

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from common import config, rpc
+from common.context import RequestContext, internal
+from common.errors import Unavailable
 from common.rpc import own_queues
+from tests.chaos.proxy import Proxy
 from tests.functional import brokers
 from tests.functional.waiting import eventually
 
@@ -131,3 +134,44 @@ def test_the_queue_of_a_process_that_ended_expires(
         assert expiries(broker, topic)[".one"] == 1000
     eventually(lambda: ".one" not in expiries(broker, topic), WAIT_SECONDS)
     assert "" in expiries(broker, topic), "others answer what waits in it"
+
+
+class Echo:
+    """Answers."""
+
+    def ping(self, ctxt: RequestContext) -> str:
+        return "pong"
+
+
+def test_a_listener_leaves_a_broker_that_is_frozen(broker: brokers.Broker) -> None:
+    """It came back to that one each time, of three, for as long as it was frozen."""
+    doors = [Proxy(broker.port) for _ in range(3)]
+    urls = [broker.url.replace(f":{broker.port}/", f":{one.port}") for one in doors]
+    hosts = [url.removeprefix("rabbit://") for url in urls]
+    conf = config.load([rpc.register])
+    conf.set_override("transport_url", f"rabbit://{','.join(hosts)}/")
+    # So that silence is noticed soon.
+    conf.set_override("heartbeat_timeout_threshold", 2, group="oslo_messaging_rabbit")
+    bus, asking = rpc.transport(conf), config.load([rpc.register])
+    asking.set_override("transport_url", broker.url)
+    client = rpc.Client(rpc.transport(asking), "echo")
+    server = rpc.Server(bus, "echo", "one", [Echo()])
+    server.start()
+
+    def answers() -> bool:
+        try:
+            return client.call(internal(), "ping", timeout_seconds=1.0) == "pong"
+        except Unavailable:
+            return False
+
+    try:
+        eventually(answers, WAIT_SECONDS)
+        for one in doors:
+            one.freeze()
+            eventually(answers, WAIT_SECONDS)
+            one.thaw()
+    finally:
+        server.stop()
+        bus.cleanup()
+        for one in doors:
+            one.close()

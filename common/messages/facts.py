@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from common.messages.queues import Queues
 from common.messages.reports import Failure, Working
@@ -177,6 +177,20 @@ class VmStates:
     worker's release can't be asked."""
     operations: tuple[int, ...] = ()
     """Operations whose commands the worker had when it was asked: carried out, or waiting."""
+
+    def parts(self, most: int) -> Iterator[VmStates]:
+        """Yield a report of all VMs in parts, by ranges of VMIDs without a gap; at least one.
+
+        The last one names the operations.
+        """
+        vms, low = sorted(self.vms, key=lambda vm: vm.vmid), 0
+        for start in range(0, max(1, len(vms)), most):
+            part = tuple(vms[start : start + most])
+            last = start + most >= len(vms)
+            high = LAST if last else part[-1].vmid
+            operations = self.operations if last else ()
+            yield replace(self, vms=part, low=low, high=high, operations=operations)
+            low = high + 1
 
 
 @dataclass(frozen=True)

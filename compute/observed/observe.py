@@ -35,8 +35,8 @@ class Observer:
         self._stop = threading.Event()
         self._one_look = threading.Lock()
         self._name = f"observe {hypervisor.cluster}"
-        self.reached = False
-        """Whether the cluster answered the last time."""
+        self.reached: bool | None = None
+        """Whether the cluster answered the last time; None: it was not looked at yet."""
         self._thread = threading.Thread(
             target=self._loop, name=f"compute-observe-{hypervisor.cluster}", daemon=True
         )
@@ -48,7 +48,7 @@ class Observer:
 
     def answers(self) -> bool:
         """Return whether the cluster answered the last time."""
-        return self.reached
+        return bool(self.reached)
 
     def start(self) -> None:
         """Begin; the first refresh is done at once."""

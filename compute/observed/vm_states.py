@@ -96,14 +96,15 @@ class VmChanges:
             for cluster in self._clusters.values():
                 cluster.report_all = True
 
-    def everything(self, name: str) -> VmStates:
-        """Return all VMs of a cluster by its last refresh, in one report. Raises KeyError for a
-        cluster that was not refreshed."""
+    def everything(self, name: str) -> VmStates | None:
+        """Return all VMs of a cluster by its last refresh, in one report; None: it was forgotten,
+        as another worker carries its agents."""
         with self._lock:
-            cluster = self._clusters[name]
+            cluster = self._clusters.get(name)
+            if cluster is None:
+                return None
             head = self._head(name, cluster)
-            [report] = _everything(replace(head, asked=True), cluster, LAST)
-        return report
+        return replace(_everything(head, cluster), low=0, high=LAST, asked=True)
 
     def take(self, now: float) -> list[VmStates]:
         """Return what is to be published, in bounded messages. ``now``: monotonic seconds."""
@@ -137,7 +138,7 @@ class VmChanges:
             cluster.reported = {
                 vmid: _Reported(cluster.here(vmid), now, twice=False) for vmid in vmids
             }
-            yield from _everything(head, cluster, self._most)
+            yield from _everything(head, cluster).parts(self._most)
             return
         found: list[VmFacts] = []
         gone: list[int] = []
@@ -173,17 +174,10 @@ def _again(cluster: _Cluster, now: float) -> Iterator[int]:
             yield vmid
 
 
-def _everything(head: VmStates, cluster: _Cluster, most: int) -> Iterator[VmStates]:
-    """Yield all VMs, by ranges of VMIDs without a gap; at least one message."""
+def _everything(head: VmStates, cluster: _Cluster) -> VmStates:
+    """Return a report of all VMs."""
     here = [cluster.here(vmid) for vmid in sorted({*cluster.now, *cluster.before})]
-    vms = [vm for vm in here if vm is not None]
-    low = 0
-    for start in range(0, max(1, len(vms)), most):
-        part = vms[start : start + most]
-        last = start + most >= len(vms)
-        high = LAST if last else part[-1].vmid
-        yield replace(head, vms=tuple(part), low=low, high=high)
-        low = high + 1
+    return replace(head, vms=tuple(vm for vm in here if vm is not None))
 
 
 def _some(head: VmStates, vms: list[VmFacts], gone: list[int], most: int) -> Iterator[VmStates]:

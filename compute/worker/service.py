@@ -290,10 +290,12 @@ class ComputeService:
         observer = self._observers.get(cluster)
         if observer is None:
             raise Unavailable(f"This worker does not observe cluster {cluster}.")
-        observer.look()
-        if not observer.reached:
+        # If it is away, a look would hold a thread that commands need. Its observer looks, too.
+        if observer.reached is not False:
+            observer.look()
+        seen = self._vm_changes.everything(cluster) if observer.reached else None
+        if seen is None:
             raise Unavailable(f"Cluster {cluster} can't be looked at.")
-        seen = self._vm_changes.everything(cluster)
         return replace(seen, worker=self.address, operations=operations)
 
     def _set_ratios(self, ratios: Ratios) -> None:

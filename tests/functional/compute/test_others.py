@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from common.context import internal
+from common.errors import Unavailable
 from common.messages.commands import Address, Nic
 from common.messages.facts import (
     LAST,
@@ -26,6 +28,8 @@ from tests.functional.compute.conftest import (
     a_build,
     a_plug,
     as_root,
+    configuration,
+    proxmox_text,
 )
 from tests.functional.simulator_fixture import RunningSimulator
 
@@ -131,3 +135,27 @@ def test_a_container() -> None:
         NicFacts("bc:24:11:00:00:0a", "vmbr0", None, ("10.0.0.4",)),
         NicFacts("bc:24:11:00:00:0b", "vmbr1", 12),
     ]
+
+
+def test_a_cluster_that_is_away_is_not_looked_at_because_that_is_asked(
+    simulator: RunningSimulator, tmp_path: Path
+) -> None:
+    """Conductors ask again and again, and each question would hold a thread until it is back."""
+    text = proxmox_text(simulator).replace("observe_seconds = 1", "observe_seconds = 300")
+    alone = Worker(configuration(tmp_path, text))
+    alone.start()
+    agent = Agent(alone.service.worker, "c1")
+    observer = alone.service._observers["c1"]
+    try:
+        alone.client.ask(internal(), agent, LookAtAll())
+        simulator.fault(action="fail", path="/cluster/resources", times=0, status=500)
+        with pytest.raises(Unavailable):
+            alone.client.ask(internal(), agent, LookAtAll())
+        # It would wait for this.
+        with observer._one_look, pytest.raises(Unavailable, match="can't be looked at"):
+            alone.client.ask(internal(), agent, LookAtAll())
+        simulator.control("DELETE", "faults")
+        observer.look()
+        assert alone.client.ask(internal(), agent, LookAtAll()).asked
+    finally:
+        alone.stop()

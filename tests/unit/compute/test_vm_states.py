@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 
 from common.messages.facts import ClusterFacts, VmFacts, VmStates
 from compute.hypervisor.port import Observation
@@ -138,3 +139,25 @@ def test_a_vm_that_is_missed_once_is_in_doubt_not_gone() -> None:
     worker.vm_changes.publish_all()
     (everything,) = worker.reported()
     assert everything.vms == (vm(1), VmFacts(2, "", 0))
+
+
+def test_everything_is_one_report_that_can_be_divided() -> None:
+    worker = Worker(vms_per_message=2)
+    vms = tuple(vm(number) for number in (3, 1, 2))
+    worker.look(*vms)
+    everything = worker.vm_changes.everything("c1")
+    assert everything is not None
+    assert (everything.vms, everything.low) == (tuple(vm(number) for number in (1, 2, 3)), 0)
+    parts = list(replace(everything, operations=(7,)).parts(2))
+    assert [(one.low, one.vms, one.operations) for one in parts] == [
+        (0, (vm(1), vm(2)), ()),
+        (3, (vm(3),), (7,)),
+    ]
+    assert parts[-1].high == everything.high
+
+
+def test_of_a_cluster_that_another_worker_carries_by_now_there_is_nothing() -> None:
+    worker = Worker()
+    worker.look(vm(1))
+    worker.vm_changes.forget("c1")
+    assert worker.vm_changes.everything("c1") is None

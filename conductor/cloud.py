@@ -25,6 +25,7 @@ from conductor.store import cloud_identity
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
 from conductor.store.records import Operation
+from conductor.store.servers import vm_states
 from conductor.store.transactions import Store, Transaction
 from placement.client import PlacementClient
 from scheduler.client import SchedulerClient
@@ -61,7 +62,7 @@ class Cloud:
     @functools.cached_property
     def guard(self) -> RestoreGuard:
         """Holds what destroys while the database may be older than the clusters."""
-        return RestoreGuard(self.store, self.down)
+        return RestoreGuard(self.store, self.answering)
 
     @property
     def id(self) -> str:
@@ -88,6 +89,11 @@ class Cloud:
     def down(self, connection: Transaction) -> frozenset[str]:
         """Return the hosts whose agents are down: silent for long although the bus delivers."""
         return frozenset(registry.silent(connection, registry.COMPUTE, self.patience()))
+
+    def answering(self, connection: Transaction) -> dict[str, tuple[str, ...]]:
+        """Return the clusters that answer, as far as is known by now, each with its workers."""
+        certain = self.patience() < math.inf
+        return vm_states.answering(connection, self.down(connection), certain=certain)
 
     def patience(self) -> float:
         """Return for how many seconds an agent may be silent before it counts as down."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from common.errors import Unavailable
@@ -23,7 +23,6 @@ from conductor.store import restored
 from conductor.store.networks import unknown_vms
 from conductor.store.records import Operation
 from conductor.store.restored import Record
-from conductor.store.servers import vm_states
 from conductor.store.transactions import Store, Transaction, after_commit
 from db.reads.cloud import sentence
 
@@ -59,8 +58,9 @@ class Held(Unavailable):
 class RestoreGuard:
     """Decides for one conductor what waits."""
 
-    def __init__(self, store: Store, down: Callable[[Transaction], frozenset[str]]) -> None:
-        self._store, self._down = store, down
+    def __init__(self, store: Store, answering: Callable[[Transaction], Collection[str]]) -> None:
+        """``answering`` returns the clusters that answer."""
+        self._store, self._answering = store, answering
         self._lock = threading.Lock()
         self._record = Record()
         self._read_at = float("-inf")
@@ -148,14 +148,11 @@ class RestoreGuard:
         if since is None or (since == seen and not left):
             return False
         with self._store.read() as connection:
-            down = self._down(connection)
             now = unknown_vms.open_clusters(connection, since)
             if since == seen:
                 # Those that were compared once may have new VMs that are still to be read.
                 now &= left or frozenset()
-            if any(
-                vm_states.worker_in(connection, cluster, None, down) is not None for cluster in now
-            ):
+            if now and not now.isdisjoint(self._answering(connection)):
                 return True
             # What was found was stored before the last of them was compared.
             self._record = restored.read(connection)

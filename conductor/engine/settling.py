@@ -16,7 +16,6 @@ from conductor.engine import awaited
 from conductor.store.networks import unknown_vms
 from conductor.store.networks.pools import ANYWHERE, Unsettled, Within
 from conductor.store.networks.unknown_vms import EVERY
-from conductor.store.servers import vm_states
 from conductor.store.transactions import Transaction
 
 T = TypeVar("T")
@@ -34,8 +33,8 @@ class Settling:
     def run(self, work: Callable[[Transaction, Within], T]) -> T:
         """Run a transaction, which passes ``Within`` on to ``Pools``, and return its result.
 
-        A cluster without a live agent is not waited for, as it might never answer. Raises
-        Unsettled if a cluster with one was not compared in time.
+        A cluster that doesn't answer, or has no live agent, is not waited for: it might never
+        answer. Raises Unsettled if another one was not compared in time.
         """
         within = Within(EVERY, self._cloud.since)
         until = time.monotonic() + self._wait_seconds
@@ -55,8 +54,5 @@ class Settling:
     def _answering(self) -> bool:
         """Return whether a cluster that isn't settled has an agent that will look at it."""
         with self._cloud.store.read() as connection:
-            down = self._cloud.down(connection)
-            return any(
-                vm_states.worker_in(connection, cluster, None, down) is not None
-                for cluster in unknown_vms.open_clusters(connection, self._cloud.since)
-            )
+            left = unknown_vms.open_clusters(connection, self._cloud.since)
+            return not left.isdisjoint(self._cloud.answering(connection))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 from common import clock, ids
 from common.context import RequestContext, internal
 from common.log import logger
@@ -52,8 +54,11 @@ class VmSync:
         # Then the VMs of the record's own servers are to be read, too.
         cloud.guard.listen(lambda: runner.periodic.wake(other_vms.NAME))
 
-    def take(self, report: VmStates) -> None:
-        """Compare a batch with the record: two queries, and writes only for differences."""
+    def take(self, report: VmStates, at: datetime.datetime | None = None) -> None:
+        """Compare a batch with the record: two queries, and writes only for differences.
+
+        ``at``: the VMs were seen after this moment of the conductor; None: it isn't known.
+        """
         if report.unlocked or report.eased:
             self._hasten(report)
         if not report.vms and not report.gone and report.low is None:
@@ -77,11 +82,11 @@ class VmSync:
         searches = [one for one in found if one.power_state is None][:SEARCHES]
         for difference in searches:
             self._search(difference)
-        self._notice(report)
+        self._notice(report, at or clock.utcnow())
 
     # --- what others have
 
-    def _notice(self, report: VmStates) -> None:
+    def _notice(self, report: VmStates, at: datetime.datetime) -> None:
         """Store which VMs the record doesn't know: no build gets what they have."""
         # What was missing only once is not known to be free.
         seen = {vm.vmid: vm for vm in report.vms}
@@ -108,7 +113,7 @@ class VmSync:
             vmids.take_notice(connection, report.cluster, strangers, free)
             unknown_vms.take(connection, report.cluster, changed)
             if counts:
-                unknown_vms.looked(connection, report.cluster)
+                unknown_vms.looked(connection, report.cluster, at)
 
         if strangers or free or changed or counts:
             self._cloud.store.run(work)

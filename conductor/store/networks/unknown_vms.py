@@ -116,12 +116,13 @@ def doubt(connection: sa.Connection) -> None:
     connection.execute(other_vms.insert().from_select(names, alive))
 
 
-def due(connection: sa.Connection, most: int) -> dict[str, list[OtherVm]]:
-    """Return those that are to be read, by cluster: new ones, and those read long ago."""
+def due(connection: sa.Connection, of: Collection[str], most: int) -> dict[str, list[OtherVm]]:
+    """Return those of some clusters that are to be read, by cluster: new ones, and those read
+    long ago."""
     long_ago = clock.after(-AGAIN_SECONDS)
     query = (
         sa.select(_V.cluster, _V.vmid, _V.node, _V.kind)
-        .where(_V.read_at.is_(None) | (_V.read_at < long_ago))
+        .where(_V.cluster.in_(sorted(of)), _V.read_at.is_(None) | (_V.read_at < long_ago))
         .order_by(_V.read_at.is_not(None), _V.read_at, _V.cluster, _V.vmid)
         .limit(most)
     )
@@ -191,8 +192,8 @@ def tags(connection: sa.Connection, bridge: str) -> set[int]:
 # --- whether all of them are known
 
 
-def looked(connection: sa.Connection, cluster: str) -> None:
-    """Store that all VMs of a cluster were compared with the record now.
+def looked(connection: sa.Connection, cluster: str, at: datetime.datetime) -> None:
+    """Store that all VMs of a cluster were compared with the record, as they were at a moment.
 
     What was read of its VMs while the comparison was awaited is read again: builds that the record
     has lost may not have ended then.
@@ -200,11 +201,12 @@ def looked(connection: sa.Connection, cluster: str) -> None:
     mine = clusters.c.cluster == cluster
     began = connection.scalar(sa.select(cloud_identity.c.compare_since))
     awaited = sa.select(clusters.c.cluster).where(mine, _is_stale(began or _NEVER))
-    if began is not None and connection.execute(awaited).first() is not None:
+    if began is not None and at >= began and connection.execute(awaited).first() is not None:
         lately = _V.read_at >= began - datetime.timedelta(seconds=SOON_SECONDS)
         again = other_vms.update().where(_V.cluster == cluster, lately).values(read_at=None)
         connection.execute(again)
-    connection.execute(clusters.update().where(mine).values(looked_at=clock.utcnow()))
+    newer = clusters.c.looked_at.is_(None) | (clusters.c.looked_at < at)
+    connection.execute(clusters.update().where(mine, newer).values(looked_at=at))
 
 
 def stale(connection: sa.Connection, since: datetime.datetime) -> list[str]:

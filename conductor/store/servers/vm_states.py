@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -163,10 +164,25 @@ def nearest(connection: sa.Connection, cluster: str, node: str | None) -> list[t
     return sorted(((row.host, row.node) for row in rows), key=lambda one: (one[1] != node, one[0]))
 
 
-def workers_in(connection: sa.Connection, cluster: str, down: Collection[str]) -> list[str]:
-    """Return the live workers with agents of the cluster."""
-    found = hosts_of(connection, cluster).values()
-    return sorted({one.worker for one in found if one.host not in down})
+def answering(
+    connection: sa.Connection, down: Collection[str], *, certain: bool = True
+) -> dict[str, tuple[str, ...]]:
+    """Return the clusters that answer their agents, each with its live workers.
+
+    An agent that lives shows all nodes of a cluster that doesn't answer as offline. With
+    ``certain`` False that may be a report of long ago, and such clusters are among them.
+    """
+    columns = hosts.c
+    query = sa.select(
+        columns.host, columns.cluster, columns.worker, columns.facts["online"].as_boolean()
+    )
+    workers: defaultdict[str, set[str]] = defaultdict(set)
+    answers: set[str] = set()
+    for host, cluster, worker, online in connection.execute(query):
+        if host not in down:
+            workers[cluster].add(worker)
+            answers |= {cluster} if online or not certain else set()
+    return {one: tuple(sorted(workers[one])) for one in sorted(answers)}
 
 
 def worker_in(

@@ -185,6 +185,10 @@ class Compute:
         """VMs that the record doesn't know, with their interfaces."""
         self.shown: dict[str, VmStates] = {}
         """What clusters show when they are looked at."""
+        self.before_look: Callable[[Reachable], object] = lambda _: None
+        """Called before they show it."""
+        self.unreadable: set[str] = set()
+        """Clusters whose other VMs can't be read."""
         self.asked_for: list[list[int]] = []
         """Which of them were read, each time."""
         self.announced = 0
@@ -212,6 +216,8 @@ class Compute:
         name = snake(type(question).__name__)
         if self.deaf:
             raise Unavailable(f"Worker {at.worker} does not answer {name}.")
+        if isinstance(question, LookAtAll):
+            self.before_look(at)
         return getattr(self, f"_{name}")(at.cluster, question)
 
     def _look_at_all(self, cluster: str, _: LookAtAll) -> VmStates:
@@ -220,7 +226,9 @@ class Compute:
             raise Unavailable("LookAtAll can't be read.")
         return self.shown[cluster]
 
-    def _look_at_others(self, _: str, one: LookAtOthers) -> list[OtherVm]:
+    def _look_at_others(self, cluster: str, one: LookAtOthers) -> list[OtherVm]:
+        if cluster in self.unreadable:
+            raise Unavailable(f"Cluster {cluster} can't be looked at.")
         self.asked_for.append([other.vmid for other in one.wanted])
         return [self.others.get(other.vmid, other) for other in one.wanted]
 

@@ -207,7 +207,7 @@ def test_what_one_has_is_remembered_while_it_can_t_be_read(world: World) -> None
     [row] = world.rows(schema.other_vms)
     assert row.read_at < clock.after(-unknown_vms.AGAIN_SECONDS / 2)
     with world.conductor.store.read() as connection:
-        assert unknown_vms.due(connection, 9) == {}
+        assert unknown_vms.due(connection, ["sim1"], 9) == {}
 
 
 def test_a_build_waits_until_the_vms_of_its_cluster_were_looked_at(world: World) -> None:

@@ -392,7 +392,7 @@ def test_what_destroys_waits_for_a_cluster_that_answers_later(world: World) -> N
     world.beat()
     with pytest.raises(Held, match="being compared"):
         guard.require(delete)
-    world.conductor.store.run(lambda c: unknown_vms.looked(c, "sim2"))
+    world.conductor.store.run(lambda c: unknown_vms.looked(c, "sim2", clock.utcnow()))
     guard.require(delete)
     assert guard.held is None
 

@@ -85,6 +85,11 @@ class RestoreGuard:
         return None if record.held_at is None else sentence(record.held_because or {})
 
     @property
+    def comparing(self) -> bool:
+        """Whether a cluster that answers has still to be compared with the record."""
+        return self._comparing(self._now(SELDOM_SECONDS))
+
+    @property
     def since(self) -> datetime.datetime | None:
         """Since when the clusters are to be compared with the record."""
         return self._now().compare_since

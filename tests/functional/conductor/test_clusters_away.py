@@ -14,6 +14,7 @@ from common.messages.questions import Reachable
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.restore_guard import COMPARED
 from conductor.rpc.networks.ports import NewPort
+from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store import restored
 from conductor.store.networks import networks, unknown_vms
 from conductor.sync import other_vms
@@ -38,9 +39,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def compare(world: World) -> None:
+def compare(world: World, operation: int = 1) -> None:
     """Another server of the database has taken over: the record may have lost something."""
-    row = {"id": 1, "cloud_id": ids.new_uuid(), "compare_operation": 1}
+    row = {"id": 1, "cloud_id": ids.new_uuid(), "compare_operation": operation}
 
     def work(connection: restored.sa.Connection) -> None:
         connection.execute(schema.cloud_identity.delete())
@@ -93,6 +94,27 @@ def test_one_that_does_not_answer_its_agent_holds_up_nobody(world: World) -> Non
     task.look()
     eventually(lambda: not open_clusters(world))
     assert guard.held is None
+
+
+def test_a_build_waits_until_the_vms_of_all_clusters_were_looked_at(world: World) -> None:
+    """They may have addresses of the same network."""
+    looked_at = schema.clusters.update().values(looked_at=clock.utcnow())
+    world.conductor.store.run(lambda c: c.execute(looked_at))
+    compare(world, operation=0)
+    world.compute.shown["sim1"] = shown("sim1")
+    world.conductor.runner.start()
+    eventually(lambda: open_clusters(world) == {"sim2"})
+    network = next(row for row in world.rows(schema.networks) if row.bridge == "vmbr0")
+    world.create(networks=(RequestedNetwork(network.id),))
+    world.until_operation("queued")
+    assert world.rows(schema.ports) == []
+    world.compute.others[556] = OtherVm(556, "pve2", nics=(nic("10.0.0.50"),))
+    world.compute.shown["sim2"] = shown("sim2", VmFacts(556, "pve2", 1))
+    eventually(lambda: not open_clusters(world))
+    world.make_due()
+    command = world.compute.wait_for(1)
+    assert command.placed.cluster == "sim1"
+    assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("away", ["no agent", "no answer"])

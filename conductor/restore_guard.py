@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from common.errors import Unavailable
@@ -44,7 +44,15 @@ DESTROYING = frozenset(
     | {*GroupAction}
 )
 
+#: clusters that are named
+NAMED = 10
 COMPARED = "The record is being compared with the clusters, as it may have been restored."
+
+
+def comparing(clusters: Sequence[str]) -> str:
+    """Return that the record is being compared, and which clusters are to be looked at yet."""
+    named = ", ".join(clusters[:NAMED]) + (", …" if len(clusters) > NAMED else "")
+    return f"{COMPARED} It waits for {named}."
 
 
 class Held(Unavailable):
@@ -67,6 +75,8 @@ class RestoreGuard:
         self._compared: tuple[datetime.datetime | None, frozenset[str] | None] = (None, None)
         """The ``compare_since`` at which the clusters were seen, and those that were down then
         and have still to be compared; None: it isn't known."""
+        self._compared_with = COMPARED
+        """What is said then, with the clusters that are waited for."""
         self._on_hold: Callable[[], object] = lambda: None
 
     def epoch(self, operation_id: int) -> int:
@@ -103,7 +113,7 @@ class RestoreGuard:
         if not (takes or removes) and operation.id > record.compare_operation:
             return
         if record.held_at is None and self._comparing(record):
-            raise Held(COMPARED, COMPARING_SECONDS)
+            raise Held(self._compared_with, COMPARING_SECONDS)
         held = self._record.held_at is not None
         if held and not operation.overslept:
             raise Held(sentence(self._record.held_because or {}), HELD_SECONDS)
@@ -135,7 +145,7 @@ class RestoreGuard:
 
     def _why(self, record: Record) -> str | None:
         if record.held_at is None and self._comparing(record):
-            return COMPARED
+            return self._compared_with
         return self.restored
 
     def _now(self, seconds: float = SECONDS) -> Record:
@@ -157,7 +167,9 @@ class RestoreGuard:
             if since == seen:
                 # Those that were compared once may have new VMs that are still to be read.
                 now &= left or frozenset()
-            if now and not now.isdisjoint(self._answering(connection)):
+            awaited = sorted(now.intersection(self._answering(connection)))
+            if awaited:
+                self._compared_with = comparing(awaited)
                 return True
             # What was found was stored before the last of them was compared.
             self._record = restored.read(connection)

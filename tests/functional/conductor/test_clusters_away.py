@@ -12,7 +12,7 @@ from common import clock, ids
 from common.messages.facts import LAST, OtherVm, VmFacts, VmStates
 from common.messages.questions import Reachable
 from conductor.endpoints.networks.ports import PortEndpoint
-from conductor.restore_guard import COMPARED
+from conductor.restore_guard import comparing
 from conductor.rpc.networks.ports import NewPort
 from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store import restored
@@ -89,7 +89,7 @@ def test_one_that_does_not_answer_its_agent_holds_up_nobody(world: World) -> Non
     assert port(world) == "10.0.0.50"
     # Then it answers: what destroys waits until it is compared, too.
     world.beat()
-    assert guard.held == COMPARED
+    assert guard.held == comparing(["sim2"])
     world.compute.shown["sim2"] = shown("sim2")
     task.look()
     eventually(lambda: not open_clusters(world))

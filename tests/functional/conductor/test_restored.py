@@ -19,7 +19,7 @@ from conductor.audit.heal import GIVES_UP
 from conductor.audit.proof import RefusedError
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.plans import CreatePlan
-from conductor.restore_guard import COMPARED, Held
+from conductor.restore_guard import Held, comparing
 from conductor.rpc.networks.ports import NewPort
 from conductor.store import restored
 from conductor.store.audits.findings import Kept
@@ -223,7 +223,7 @@ def test_what_was_open_waits_until_all_clusters_were_compared(world: World) -> N
     world.conductor.runner.wake()
     eventually(lambda: operation(world, "delete").not_before is not None)
     assert not sent(world, Destroy)
-    assert world.conductor.cloud.guard.held == COMPARED
+    assert world.conductor.cloud.guard.held == comparing(["sim1"])
     seen(world)
     world.make_due()
     world.conductor.runner.wake()

@@ -1,8 +1,8 @@
-"""Gives out addresses only after the VMs of each cluster were compared with the record.
+"""Gives out addresses and VLAN tags only after the VMs of each cluster were compared.
 
 A database that was restored from a backup lacks servers that were made since. Their VMs still have
-addresses, which no other server may get. The comparison takes the first moments after the start of
-a conductor; requests wait for it.
+addresses, which no other server may get, on networks that no other project may share. The
+comparison takes the first moments after the start of a conductor; requests wait for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAIT_SECONDS = 8.0
 
 
 class Settling:
-    """Carries out transactions that take addresses."""
+    """Carries out transactions that take addresses, or VLAN tags."""
 
     def __init__(self, cloud: Cloud, wait_seconds: float = WAIT_SECONDS) -> None:
         self._cloud, self._wait_seconds = cloud, wait_seconds

@@ -12,6 +12,8 @@ from conductor.cloud import Cloud
 from conductor.networks import make_vnet
 from conductor.store.networks import auto_networks, networks, segments
 from conductor.store.networks.networks import Network
+from conductor.store.networks.pools import ANYWHERE, Within
+from conductor.store.networks.unknown_vms import EVERY
 from conductor.store.transactions import Transaction
 
 
@@ -33,14 +35,25 @@ class AutoNetwork:
         known = networks.unnamed(connection, project_id)
         return choice.chosen(known, self._conf.networks.auto)
 
-    def make(self, connection: Transaction, ctxt: RequestContext, project_id: str) -> str:
-        """Return the id of the project's own, which is made if need be. Raises Conflict."""
+    def make(
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        project_id: str,
+        within: Within | None = None,
+    ) -> str:
+        """Return the id of the project's own, which is made if need be. Raises Conflict, and
+        Unsettled until the VMs of ``within`` are known; None: those of all clusters that
+        answer."""
         found = auto_networks.locked(connection, project_id)
         if found is not None:
             return found
         limits = quotas.of_networks(self._conf)
         segments = (self.ranges, self.vnis)
-        made = auto_networks.make(connection, project_id, segments, self._cidr, limits)
+        if within is None:
+            comparing = self._cloud.guard.comparing
+            within = Within(EVERY, self._cloud.since) if comparing else ANYWHERE
+        made = auto_networks.make(connection, project_id, segments, self._cidr, limits, within)
         make_vnet.begin_all(connection, self._cloud, ctxt, [made])
         return made
 
@@ -76,11 +89,17 @@ class AutoNetwork:
         return networks.named(connection, [made])[made]
 
     def topology(
-        self, connection: Transaction, ctxt: RequestContext, project_id: str, *, dry_run: bool
+        self,
+        connection: Transaction,
+        ctxt: RequestContext,
+        project_id: str,
+        within: Within,
+        *,
+        dry_run: bool,
     ) -> str:
         """Return the id of the network of those who name none; it is made if need be.
 
-        ``dry_run``: empty where it would be made. Raises Conflict.
+        ``dry_run``: empty where it would be made. Raises Conflict, and Unsettled.
         """
         made = auto_networks.find(connection, project_id)
         if made is not None:
@@ -95,7 +114,7 @@ class AutoNetwork:
             return found.id
         if not (self.ranges or self.vnis):
             raise auto_networks.failure("there is no network")
-        return "" if dry_run else self.make(connection, ctxt, project_id)
+        return "" if dry_run else self.make(connection, ctxt, project_id, within)
 
 
 def _cidr(text: str) -> str:

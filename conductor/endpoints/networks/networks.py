@@ -7,6 +7,7 @@ from typing import Any
 from common.context import RequestContext
 from common.resources import quotas as limits
 from conductor.cloud import Cloud
+from conductor.engine.settling import Settling
 from conductor.networks import make_vnet, remove_vnet
 from conductor.rpc.networks.networks import NewNetwork, NewShare, NewSubnet
 from conductor.servers.auto_network import AutoNetwork
@@ -18,6 +19,7 @@ from conductor.store.networks import (
     revisions,
 )
 from conductor.store.networks.filtering import port_security
+from conductor.store.networks.pools import Within
 from conductor.store.quotas import network_quotas
 from conductor.store.transactions import Transaction
 
@@ -28,21 +30,22 @@ class NetworkEndpoint:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._auto = AutoNetwork(cloud)
+        self._settling = Settling(cloud)
 
     def create_networks(self, ctxt: RequestContext, networks: list[NewNetwork]) -> list[str]:
-        def work(connection: Transaction) -> list[str]:
+        def work(connection: Transaction, within: Within) -> list[str]:
             self._take_quota(connection, "network", [one.project_id for one in networks])
             if any(one.port_security for one in networks):
                 why_not = self._cloud.filtering.why_not(connection)
                 port_security.require_filtering(True, why_not)
             segments = (self._auto.ranges, self._auto.vnis)
-            made = project_networks.create(connection, networks, *segments)
+            made = project_networks.create(connection, networks, *segments, within)
             pairs = zip(made, networks, strict=True)
             fixed = {network_id for network_id, new in pairs if new.vlan is not None}
             make_vnet.begin_all(connection, self._cloud, ctxt, made, fixed)
             return made
 
-        made = self._cloud.store.run(work)
+        made = self._settling.run(work)
         self._cloud.wake()
         return made
 
@@ -101,8 +104,8 @@ class NetworkEndpoint:
         self._cloud.store.run(lambda c: network_shares.delete(c, share_id))
 
     def auto_network(self, ctxt: RequestContext, project_id: str, *, dry_run: bool) -> str:
-        found = self._cloud.store.run(
-            lambda c: self._auto.topology(c, ctxt, project_id, dry_run=dry_run)
+        found = self._settling.run(
+            lambda c, within: self._auto.topology(c, ctxt, project_id, within, dry_run=dry_run)
         )
         self._cloud.wake()
         return found

@@ -11,6 +11,7 @@ from common.errors import Conflict
 from common.resources.vnets import VniRange
 from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from conductor.store.networks import project_networks, project_subnets
+from conductor.store.networks.pools import Within
 from conductor.store.networks.segments import TagRange
 from conductor.store.quotas import network_quotas, quotas
 from db.schema import networks
@@ -38,16 +39,17 @@ def make(
     segments: tuple[Sequence[TagRange], Sequence[VniRange]],
     cidr: str,
     limits: Mapping[str, int],
+    within: Within,
 ) -> str:
     """Make a project's network with its subnet; return its id. Its vnets are the caller's to make.
 
     ``limits`` are those of projects without limits of their own. Raises Conflict where nothing is
-    left.
+    left, and Unsettled.
     """
     for kind in ("network", "subnet"):
         network_quotas.take(connection, kind, [project_id], limits)
     new = NewNetwork(project_id, NETWORK)
-    [network_id] = project_networks.create(connection, [new], *segments)
+    [network_id] = project_networks.create(connection, [new], *segments, within)
     # Nothing routes there: a default route would lead to nobody.
     version = ipaddress.ip_network(cidr).version
     attributes = {"cidr": cidr, "ip_version": version, "gateway_ip": None}

@@ -18,6 +18,7 @@ from common.rpc import deadlines
 from conductor.rpc.networks.networks import NewNetwork
 from conductor.store.networks import network_locks, network_shares, revisions, subnet_rules
 from conductor.store.networks import vnets as vnet_rows
+from conductor.store.networks.pools import ANYWHERE, Within
 from conductor.store.networks.segments import Segment, Segments, TagRange, invalid_input
 from conductor.store.networks.vnets import State, Status, Vnet
 from conductor.store.outbox import filter_outbox
@@ -36,12 +37,13 @@ def create(
     wanted: Sequence[NewNetwork],
     ranges: Sequence[TagRange],
     vnis: Sequence[VniRange] = (),
+    within: Within = ANYWHERE,
 ) -> list[str]:
     """Write networks, with the vnets that are to be made for them; return their ids.
 
-    Raises Invalid, Conflict (see ``Segments.choose``), Invalid also for an MTU above the bridge's.
+    Raises what ``Segments.choose`` raises, and Invalid for an MTU above the bridge's.
     """
-    segments = Segments(connection, ranges, vnis)
+    segments = Segments(connection, ranges, vnis, within)
     made = []
     for new in wanted:
         if new.is_default and new.external:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from common.errors import Conflict, Invalid
 from common.resources.vnets import HIGHEST_VNI, VniRange
 from conductor.store.networks import unknown_vms, vnets
+from conductor.store.networks.pools import ANYWHERE, Within
 from conductor.store.quotas import quotas
 from db.schema import networks
 
@@ -74,14 +75,17 @@ class Segments:
         connection: sa.Connection,
         ranges: Sequence[TagRange],
         vnis: Sequence[VniRange] = (),
+        within: Within = ANYWHERE,
     ) -> None:
+        """``within``: the clusters whose VMs' tags must be known, as none of these is given."""
         quotas.lock(connection, _LOCK)
         self._connection, self._ranges, self._vnis = connection, ranges, vnis
+        self._within = within
 
     def choose(self, kind: str | None, bridge: str | None, number: int | None) -> Segment:
         """Return the segment of a new network, of what is asked; ``number``: its tag, or VNI.
 
-        Raises Invalid, or Conflict where it is in use or nothing is left.
+        Raises Invalid, Conflict where it is in use or nothing is left, or Unsettled.
         """
         if kind is None and bridge is None and number is None:
             return self._any()
@@ -201,6 +205,9 @@ class Segments:
         return found
 
     def _free_tag(self, ranges: Sequence[TagRange]) -> tuple[str, int] | None:
+        if ranges:
+            # A VM of a network that the record has lost would be on the new one's wire.
+            self._within.require(self._connection)
         for one in ranges:
             used = self._used(one.bridge) | unknown_vms.tags(self._connection, one.bridge)
             for tag in range(one.first, one.last + 1):

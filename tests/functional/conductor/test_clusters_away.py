@@ -11,12 +11,17 @@ import pytest
 from common import clock, ids
 from common.messages.facts import LAST, OtherVm, VmFacts, VmStates
 from common.messages.questions import Reachable
+from conductor.endpoints.networks.networks import NetworkEndpoint
 from conductor.endpoints.networks.ports import PortEndpoint
+from conductor.engine.settling import Settling
 from conductor.restore_guard import comparing
+from conductor.rpc.networks.networks import NewNetwork
 from conductor.rpc.networks.ports import NewPort
 from conductor.rpc.servers.servers import RequestedNetwork
+from conductor.servers.auto_network import AutoNetwork
 from conductor.store import restored
 from conductor.store.networks import networks, unknown_vms
+from conductor.store.networks.pools import Unsettled
 from conductor.sync import other_vms
 from conductor.sync.other_vms import OtherVms
 from db import schema
@@ -115,6 +120,37 @@ def test_a_build_waits_until_the_vms_of_all_clusters_were_looked_at(world: World
     command = world.compute.wait_for(1)
     assert command.placed.cluster == "sim1"
     assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("how", ["made", "automatic", "with a server"])
+def test_no_vlan_tag_is_given_before_the_vms_of_all_clusters_are_known(
+    world: World, how: str
+) -> None:
+    """A network that the record has lost has servers on it: another project's would see them."""
+    cloud = world.conductor.cloud
+    cloud.conf.set_override("tenant_vlans", ["vmbr0:100-102"], group="networks")
+    cloud.conf.set_override("auto", "vmbr9", group="networks")
+    world.beat(lost="pve2")
+    compare(world)
+    endpoint = NetworkEndpoint(cloud)
+
+    def make() -> object:
+        if how == "made":
+            return endpoint.create_networks(world.ctxt, [NewNetwork("p", "mine")])
+        if how == "automatic":
+            return endpoint.auto_network(world.ctxt, "p", dry_run=False)
+        auto = AutoNetwork(cloud)
+        return cloud.store.run(lambda c: auto.of_server(c, world.ctxt, needed=True, make=True))
+
+    endpoint._settling = Settling(cloud, 0)
+    with pytest.raises(Unsettled):
+        make()
+    world.compute.others[556] = OtherVm(556, "pve1", nics=(nic(vlan=100),))
+    world.compute.shown["sim1"] = shown("sim1", VmFacts(556, "pve1", 1))
+    task = looks(world)
+    eventually(lambda: task.look() is not None and open_clusters(world) == {"sim2"})
+    make()
+    assert [row.vlan for row in world.rows(schema.networks) if not row.discovered] == [101]
 
 
 @pytest.mark.parametrize("away", ["no agent", "no answer"])

@@ -16,9 +16,18 @@ import sqlalchemy as sa
 from common import clock
 from common.errors import Conflict, Unavailable
 from common.messages.facts import VmFacts
+from common.resources.states import OPEN_STATES
 from conductor.store.networks import unknown_vms
 from conductor.store.networks.unknown_vms import Compared
-from db.schema import cloud_identity, other_vms, vmid_bands, vmid_journal, vmids
+from db.schema import (
+    cloud_identity,
+    clusters,
+    operations,
+    other_vms,
+    vmid_bands,
+    vmid_journal,
+    vmids,
+)
 
 RESERVED = "reserved"
 QUARANTINED = "quarantined"
@@ -38,6 +47,23 @@ _FREE = vmids.delete().where(_ONE)
 _BETWEEN = sa.select(vmids.c.vmid).where(
     vmids.c.cluster == sa.bindparam("cluster"),
     vmids.c.vmid.between(sa.bindparam("first"), sa.bindparam("last")),
+)
+
+#: in the place of the state of a VMID that a build reserved while the cluster was to be compared
+#: with the record, and until that build ends: a VM that is lost may have had it before
+_DOUBTFUL = "doubtful"
+_CLUSTER: sa.BindParameter[str] = sa.bindparam("cluster")
+_BEGAN = sa.select(cloud_identity.c.compare_since).scalar_subquery()
+_LAST = sa.select(cloud_identity.c.compare_operation).scalar_subquery()
+_COMPARED = sa.exists().where(clusters.c.cluster == _CLUSTER, clusters.c.looked_at >= _BEGAN)
+_IS_STORED = sa.exists().where(other_vms.c.cluster == _CLUSTER, other_vms.c.vmid == vmids.c.vmid)
+_IS_BUILT = sa.exists().where(
+    operations.c.id == vmids.c.operation_id, operations.c.state.in_(OPEN_STATES)
+)
+_SINCE_THEN = (vmids.c.since >= _BEGAN) | (vmids.c.operation_id > _LAST)
+_STATE: sa.ColumnElement[str] = sa.case(
+    (_BEGAN.is_not(None) & _SINCE_THEN & (~_COMPARED | _IS_STORED) & _IS_BUILT, _DOUBTFUL),
+    else_=vmids.c.state,
 )
 
 
@@ -349,7 +375,7 @@ def unexplained(
     def wanted(column: sa.Column[int]) -> sa.ColumnElement[bool]:
         return column.in_([*seen, *gone]) if covered is None else column.between(*covered)
 
-    query = sa.select(vmids.c.vmid, vmids.c.state, sa.literal(True)).where(
+    query = sa.select(vmids.c.vmid, _STATE, sa.literal(True)).where(
         vmids.c.cluster == cluster, wanted(vmids.c.vmid)
     )
     stored = unknown_vms.known(cluster, wanted(other_vms.c.vmid)).add_columns(sa.literal(False))
@@ -359,7 +385,9 @@ def unexplained(
     held = sa.select(sa.literal(_HELD), sa.literal(""), sa.literal(False)).where(
         sa.exists().where(cloud_identity.c.held_at.is_not(None))
     )
-    for vmid, text, recorded in connection.execute(query.union_all(stored, held)):
+    for vmid, text, recorded in connection.execute(
+        query.union_all(stored, held), {"cluster": cluster}
+    ):
         (known if recorded else unknown)[vmid] = text
     doubted = unknown.keys() if unknown.pop(_HELD, None) is not None else frozenset()
     reserved = {vmid for vmid, state in known.items() if state == RESERVED and vmid not in doubted}

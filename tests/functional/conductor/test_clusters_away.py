@@ -122,6 +122,33 @@ def test_a_build_waits_until_the_vms_of_all_clusters_were_looked_at(world: World
     assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
 
 
+def test_a_lost_vm_is_known_though_a_build_has_reserved_its_vmid(world: World) -> None:
+    """The record has lost that it gave it, too, and builds reserve the next before they wait."""
+    looked_at = schema.clusters.update().values(looked_at=clock.utcnow())
+    world.conductor.store.run(lambda c: c.execute(looked_at))
+    world.beat(lost="pve2")
+    compare(world, operation=0)
+    world.conductor.runner.start()
+    network = next(row for row in world.rows(schema.networks) if row.bridge == "vmbr0")
+    world.create(networks=(RequestedNetwork(network.id),))
+    world.until_operation("queued")
+    [reserved] = world.rows(schema.vmids)
+    lost = VmFacts(reserved.vmid, "pve1", 1)
+    world.compute.others[lost.vmid] = OtherVm(lost.vmid, "pve1", nics=(nic("10.0.0.50"),))
+    world.compute.shown["sim1"] = shown("sim1", lost)
+    eventually(lambda: open_clusters(world) == {"sim2"})
+    # Nor does a later report end it, before the build has seen it.
+    world.conductor.followed.take(shown("sim1", lost))
+    world.make_due()
+    command = world.compute.wait_for(1)
+    assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
+    # Then its VM is the server's, or it has another VMID.
+    world.answer(command)
+    world.until(command.resource_id, "active")
+    world.conductor.followed.take(shown("sim1", lost))
+    assert world.rows(schema.other_vms) == []
+
+
 @pytest.mark.parametrize("how", ["made", "automatic", "with a server"])
 def test_no_vlan_tag_is_given_before_the_vms_of_all_clusters_are_known(
     world: World, how: str

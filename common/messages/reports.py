@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import enum
 import functools
@@ -234,3 +235,8 @@ class Working:
     host: str
     lost: bool = False
     """In an answer: the ledger has no such operation, since its last commits were lost."""
+
+    def as_lost(self) -> Working:
+        """Return what is answered about it if it is lost: without its host, as an agent of 1.0.0
+        starts whatever comes back as it was asked."""
+        return dataclasses.replace(self, host="", lost=True)

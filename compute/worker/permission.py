@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -77,6 +76,6 @@ class Permission:
         may = self._conductor.call(
             internal(), ConductorEvents.may_start, worker=worker, working=list(working)
         )
-        answers = {one: MayStart.LOST if one.lost else MayStart.YES for one in may}
-        known = {dataclasses.replace(one, lost=False): said for one, said in answers.items()}
-        return [known.get(one, MayStart.NO) for one in working]
+        answers = dict.fromkeys(may, MayStart.YES)
+        answers |= {one: MayStart.LOST for one in may if one.lost}
+        return [answers.get(one) or answers.get(one.as_lost(), MayStart.NO) for one in working]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -174,8 +173,7 @@ class Reports:
                 "Worker %s may not start the VM of attempt %d of operation %d: %s.",
                 *(worker, one.attempt, one.operation_id, why),
             )
-        gone = (dataclasses.replace(one, lost=True) for one in refused if one.operation_id in lost)
-        return [*held, *gone]
+        return [*held, *(one.as_lost() for one in refused if one.operation_id in lost)]
 
     def _lost(self, refused: Sequence[Working]) -> frozenset[int]:
         if not refused:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import threading
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -80,7 +79,7 @@ class FakeConductor:
         asked = [codec.load(Working, one) for one in working]
         self.started += asked
         self.before_start()
-        refused = [dataclasses.replace(one, lost=True) for one in asked] if self.lost else []
+        refused = [one.as_lost() for one in asked] if self.lost else []
         return asked if self.may else refused
 
     def vm_states(self, ctxt: Any, **states: Any) -> None:

@@ -101,12 +101,14 @@ class GroupEndpoint:
     def resize_group(self, ctxt: RequestContext, group_id: str, resize: Resize) -> int:
         return self._begin(lambda c: begin_group.resize(self._cloud, c, ctxt, group_id, resize))
 
-    def tend_group(
-        self, ctxt: RequestContext, group_id: str, action: str, repair: str = ""
-    ) -> int:
+    def tend_group(self, ctxt: RequestContext, group_id: str, action: str) -> int:
         if action not in (GroupAction.CHECK, GroupAction.RECOVER):
             raise Invalid(f"{action} does not look at members.")
-        kind, way = GroupAction(action), Repair(repair) if repair else None
+        kind = GroupAction(action)
+        return self._begin(lambda c: begin_group.tend(self._cloud, c, ctxt, group_id, kind))
+
+    def repair_group(self, ctxt: RequestContext, group_id: str, repair: str) -> int:
+        kind, way = GroupAction.RECOVER, Repair(repair)
         return self._begin(lambda c: begin_group.tend(self._cloud, c, ctxt, group_id, kind, way))
 
     def steer_group(self, ctxt: RequestContext, group_id: str, verb: str) -> int:

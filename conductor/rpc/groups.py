@@ -110,13 +110,15 @@ class GroupRpc(Protocol):
     def resize_group(self, ctxt: RequestContext, group_id: str, resize: Resize) -> int:
         """Change the size of a group, or its limits. Raises Invalid, Conflict."""
 
-    def tend_group(
-        self, ctxt: RequestContext, group_id: str, action: str, repair: str = ""
-    ) -> int:
-        """Look at all members (``group-check``), or repair them (``group-recover``): in this way
-        (``common.resources.groups.Repair``), or as the health policy says.
+    def tend_group(self, ctxt: RequestContext, group_id: str, action: str) -> int:
+        """Look at all members (``group-check``), or repair them (``group-recover``).
 
         A repair has creations go on that failures had stopped. Raises Conflict.
+        """
+
+    def repair_group(self, ctxt: RequestContext, group_id: str, repair: str) -> int:
+        """Repair members in this way (``common.resources.groups.Repair``), whatever the health
+        policy says. Raises Conflict.
         """
 
     def steer_group(self, ctxt: RequestContext, group_id: str, verb: str) -> int:

@@ -116,7 +116,7 @@ OTHERS = frozenset(
     | {"change_addresses", "create_default_rules", "delete_default_rule"}
     # every run of a scaling group ends by its delete
     | {"create_profile", "change_profile", "delete_profile", "delete_group"}
-    | {"tend_group", "steer_group", "add_members", "take_members_out"}
+    | {"tend_group", "repair_group", "steer_group", "add_members", "take_members_out"}
     | {
         "replace_members",
         "create_member",

@@ -11,7 +11,7 @@ from api.clustering import explanation, recovery, schemas, views
 from api.clustering.call import Call, operation, stripped, the
 from api.clustering.errors import NotAtVersion
 from common.errors import Invalid, NotFound, Unimplemented
-from common.resources.groups import UNLIMITED, GroupAction, Repair
+from common.resources.groups import UNLIMITED, GroupAction
 from conductor.rpc.groups import GroupChanges, NewGroup, Resize
 from db.reads.groups import groups as reads
 from db.reads.groups.groups import GROUPS, MEMBERS, POLICIES, PROFILES, Binding, Group
@@ -164,13 +164,13 @@ class Clusters:
             raise Unimplemented(
                 "Nodes of a cluster are restarted hard; a node alone can be restarted soft."
             )
-        return self._tended(call, cluster, GroupAction.RECOVER, asked.repair)
+        if asked.repair is None:
+            return self._tended(call, cluster, GroupAction.RECOVER)
+        repair_group = call.conductor.repair_group
+        return self._begun(call, repair_group(call.ctxt, cluster.id, asked.repair.value))
 
-    def _tended(
-        self, call: Call, cluster: Group, action: GroupAction, repair: Repair | None = None
-    ) -> Any:
-        more = () if repair is None else (repair.value,)
-        return self._begun(call, call.conductor.tend_group(call.ctxt, cluster.id, action, *more))
+    def _tended(self, call: Call, cluster: Group, action: GroupAction) -> Any:
+        return self._begun(call, call.conductor.tend_group(call.ctxt, cluster.id, action))
 
     @operation("clusters:action", body=schemas.ADD_NODES, status=202, on=_THE)
     def add_nodes(self, call: Call, cluster: Group) -> Any:

@@ -73,6 +73,10 @@ def servers(memory: Memory) -> int:
     """Return how many servers the cloud's database has; none where there is no database."""
     if not memory.has(f"{_DATABASE} micronova"):
         return 0
+    # It may have been noted and not made, or somebody has removed it.
+    made = "SELECT count(*) FROM pg_database WHERE datname = 'micronova';"
+    if _run(memory.machine, made).strip() == "0":
+        return 0
     there = "SELECT to_regclass('servers') IS NOT NULL;"
     if _run(memory.machine, there, "micronova").strip() != "t":
         return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import pwd
@@ -227,6 +228,17 @@ def test_what_was_interrupted_is_completed_or_removed(place: Place) -> None:
             steps.make(steps.check(machine), "none", until(last))
         steps.remove(steps.check(machine), "none", until("never"))
         assert place.named() == before
+
+
+def test_a_cloud_whose_database_is_gone_can_be_removed(place: Place) -> None:
+    before = place.named()
+    place.configuration.mkdir(exist_ok=True)
+    memory = Memory(dataclasses.replace(machine_of(place), folder=place.configuration))
+    databases.make(memory)
+    place.postgres.execute("DROP DATABASE micronova")
+    place.quickstart("--remove", "--yes")
+    assert place.named() == before
+    assert "quickstart.json" not in {path.name for path in place.files()}
 
 
 def test_services_change_rows_and_no_tables_also_where_they_were_owners(place: Place) -> None:

@@ -106,6 +106,7 @@ def test_on_a_clean_debian(machine: Chroot) -> None:
     units = sorted((machine.root / "etc/systemd/system/multi-user.target.wants").iterdir())
     assert [unit.name for unit in units if "micronova" in unit.name] == ["micronova-up.service"]
     make_a_server(machine)
+    machine.run("systemctl", "enable", "micronova-conductor", "micronova-api@public")
     machine.run("apt-get", "purge", "--yes", "micronova")
     left = {name for name in files(machine) - before if "micronova" in name}
     assert left == set()

@@ -39,10 +39,14 @@ _SKEW_SECONDS = 10
 _BUSY = ("REBOOT", "HARD_REBOOT", "RESIZE", "MIGRATING", "REBUILD", "PASSWORD", "REVERT_RESIZE")
 
 
-def environment(static: Callable[[str], str]) -> jinja2.Environment:
-    """Return the templates; `static` gives a file's address."""
+def environment(static: Callable[[str], str], folder: Path = TEMPLATES) -> jinja2.Environment:
+    """Return the templates; `static` gives a file's address.
+
+    They are read now: the package may be upgraded under the process, and a page that is shown
+    for the first time then is still of this release.
+    """
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
+        loader=jinja2.DictLoader(_sources(folder)),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -73,6 +77,11 @@ def environment(static: Callable[[str], str]) -> jinja2.Environment:
     )
     made.globals.update(static=static, may=May)
     return made
+
+
+def _sources(folder: Path) -> dict[str, str]:
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in paths}
 
 
 def chip(status: Any) -> tuple[str, str]:

@@ -40,7 +40,8 @@ class Quickstart(Command):
     PostgreSQL and RabbitMQ run here already, or are named. It makes databases, users, passwords,
     a certificate, configuration and units; Keystone comes along. A second run makes what is
     missing, and starts again what has changed. --remove undoes all of it but what is on the
-    Proxmox VE clusters. Run it as root. The exit code is 0, or 2 if servers can't be built.
+    Proxmox VE clusters. For both, what isn't named of user, folder of what services write, port
+    and RabbitMQ is as it was. Run it as root. The exit code is 0, or 2 if servers can't be built.
     """
 
     arguments = (
@@ -67,7 +68,7 @@ class Quickstart(Command):
             help="A user of RabbitMQ, e.g. rabbit://user:…@mq:5672/ (default: one is made in the "
             "server of this machine; Env: MICRONOVA_RABBITMQ)",
         ),
-        argument("--user", metavar="<user>", default="micronova", help="The services' user"),
+        argument("--user", metavar="<user>", help="The services' user (default: micronova)"),
         argument(
             "--folder",
             metavar="<dir>",
@@ -79,14 +80,12 @@ class Quickstart(Command):
             "--state-dir",
             metavar="<dir>",
             type=Path,
-            default=Path("/var/lib/micronova"),
             help="Of what services write (default: /var/lib/micronova)",
         ),
         argument(
             "--port",
             metavar="<port>",
             type=port,
-            default=8774,
             help="Port of the APIs; identity, consoles, placement and the dashboard have the "
             "first, second, fourth and sixth after it (default: 8774)",
         ),
@@ -189,14 +188,14 @@ class Quickstart(Command):
 
 
 def _machine(given: argparse.Namespace) -> Machine:
-    from launcher.quickstart.machine import Machine, Ports
+    from launcher.quickstart import place
+    from launcher.quickstart.machine import Ports
 
-    return Machine(
+    return place.machine(
         given.folder.expanduser().absolute(),
-        given.state_dir.expanduser().absolute(),
+        None if given.state_dir is None else given.state_dir.expanduser().absolute(),
         given.user,
-        "127.0.0.1",
-        Ports.at(given.port),
+        None if given.port is None else Ports.at(given.port),
         given.postgres or os.environ.get("MICRONOVA_POSTGRES", ""),
         given.rabbitmq or os.environ.get("MICRONOVA_RABBITMQ", ""),
     )

@@ -58,13 +58,15 @@ class Place:
 
     def quickstart(self, *words: str, typed: str = "", code: int = 0) -> tuple[str, str]:
         """Run it; return both outputs."""
-        where = ["--folder", str(self.configuration), "--state-dir", str(self.folder / "var")]
-        own = ["--user", backends_user(), "--services", "none", "--port", str(self.port)]
-        named = {
-            "MICRONOVA_POSTGRES": f"postgresql://postgres@127.0.0.1:{self.postgres.port}",
-            "MICRONOVA_RABBITMQ": self.bus,
-        }
-        done = micronova(["quickstart", *where, *own, *words], typed, named)
+        where = ["--state-dir", str(self.folder / "var"), "--port", str(self.port)]
+        own = ["--user", backends_user(), "--rabbitmq", self.bus]
+        return self.again(*where, *own, *words, typed=typed, code=code)
+
+    def again(self, *words: str, typed: str = "", code: int = 0) -> tuple[str, str]:
+        """Run it without what it had at the first time."""
+        where = ["--folder", str(self.configuration), "--services", "none"]
+        named = {"MICRONOVA_POSTGRES": f"postgresql://postgres@127.0.0.1:{self.postgres.port}"}
+        done = micronova(["quickstart", *where, *words], typed, named)
         assert done.returncode == code, done.stdout + done.stderr
         assert self.cluster.password not in done.stdout + done.stderr
         return done.stdout, done.stderr
@@ -155,7 +157,7 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
     assert len(set(secrets.values())) == len(secrets)
     with started(lines, place.folder / "log"):
         try:
-            shown, _ = place.quickstart("--yes")
+            shown, _ = place.again("--yes")
         except AssertionError as error:
             tails = [p.read_text()[-1500:] for p in sorted((place.folder / "log").iterdir())]
             raise AssertionError("\n".join([str(error), *tails])) from error
@@ -179,7 +181,7 @@ def test_from_nothing_to_a_server_and_back(place: Place) -> None:
         assert {"micronova"} <= place.named()
         cloud.compute.delete_server(server)
         cloud.compute.wait_for_delete(server, wait=120)
-    place.quickstart("--remove", "--yes")
+    place.again("--remove", "--yes")
     assert place.named() == before
     assert {path.name for path in place.files()} == {
         *("compute.conf", "proxmox.token", "proxmox-ca.pem")

@@ -8,9 +8,11 @@ How far a database is is read without alembic, which no service has in its memor
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import re
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,39 @@ ALL = tuple(Phase)
 
 #: alembic stores its current context in a module, so one thread at a time may use it
 _turn = threading.Lock()
+
+
+#: statement → the same, where an interrupted run may have carried it out already
+_REPEATED = (
+    (re.compile(r"(?i)^(\s*CREATE TABLE)\b"), r"\1 IF NOT EXISTS"),
+    (re.compile(r"(?i)^(\s*CREATE (?:UNIQUE )?INDEX)\b"), r"\1 IF NOT EXISTS"),
+    (re.compile(r"(?i)^(\s*ALTER TABLE \S+ ADD COLUMN)\b"), r"\1 IF NOT EXISTS"),
+    (re.compile(r"(?i)^(\s*DROP (?:TABLE|INDEX))\b"), r"\1 IF EXISTS"),
+    (re.compile(r"(?i)^(\s*ALTER TABLE \S+ DROP COLUMN)\b"), r"\1 IF EXISTS"),
+)
+
+
+@contextlib.contextmanager
+def _repeatable(connection: sa.Connection) -> Iterator[None]:
+    """Have statements that change tables do nothing where that is done.
+
+    MariaDB commits each by itself, and what notes a revision only with the next one: a run that is
+    interrupted leaves the tables ahead of that. Elsewhere all is one transaction.
+    """
+
+    def repeated(_c: Any, _r: Any, statement: str, values: Any, *_: Any) -> tuple[str, Any]:
+        for pattern, instead in _REPEATED:
+            statement = pattern.sub(instead, statement)
+        return statement, values
+
+    if not getattr(connection.dialect, "is_mariadb", False):
+        yield
+        return
+    sa.event.listen(connection, "before_cursor_execute", repeated, retval=True)
+    try:
+        yield
+    finally:
+        sa.event.remove(connection, "before_cursor_execute", repeated)
 
 
 def is_made(url: str) -> bool:
@@ -88,7 +123,11 @@ class Migrations:
         def upgrade(revision: Any, _context: Any) -> Any:
             return scripts._upgrade_revs("head", revision)
 
-        with _turn, EnvironmentContext(Config(), scripts, fn=upgrade) as environment:
+        with (
+            _turn,
+            _repeatable(connection),
+            EnvironmentContext(Config(), scripts, fn=upgrade) as environment,
+        ):
             environment.configure(
                 connection=connection,
                 target_metadata=self._metadata,

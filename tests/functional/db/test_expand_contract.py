@@ -23,6 +23,7 @@ from db.records import ServerRecord, columns
 from db.types import UtcDateTime
 from launcher import databases
 from tests.functional import next_revision
+from tests.functional.db.conftest import KINDS
 from tests.functional.next_revision import CONTRACTED, EXPANDED
 from tests.pages import ROOT
 
@@ -154,10 +155,11 @@ def test_both_ways_end_in_the_same_schema(
     if url.startswith("sqlite"):
         other = f"sqlite:///{tmp_path}/other.sqlite"
     else:
-        other = url
+        other, name = url, sa.make_url(url).database
+        schema = "SCHEMA public CASCADE" if url.startswith("postgresql") else f"SCHEMA {name}"
         with connected(url) as connection:
-            connection.exec_driver_sql("DROP SCHEMA public CASCADE")
-            connection.exec_driver_sql("CREATE SCHEMA public")
+            connection.exec_driver_sql(f"DROP {schema}")
+            connection.exec_driver_sql(f"CREATE {schema.removesuffix(' CASCADE')}")
     migrate.upgrade(other, ALL, chains)
     assert shape(other) == stepwise
 
@@ -182,6 +184,19 @@ def test_each_phase_may_run_again(sqlite_url: str, chains: Migrations) -> None:
     before = shape(sqlite_url)
     migrate.upgrade(sqlite_url, ALL, chains)
     assert shape(sqlite_url) == before
+
+
+@pytest.mark.skipif("mariadb" not in KINDS, reason="an interruption leaves nothing elsewhere")
+def test_an_expansion_that_was_interrupted_is_completed(request: pytest.FixtureRequest) -> None:
+    """MariaDB keeps what a revision did before it was noted."""
+    url = request.getfixturevalue("mariadb_url")
+    migrate.upgrade(url)
+    whole, known = shape(url), migrate.known().expanding
+    for revision in known[:-1]:
+        with connected(url) as connection:
+            connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{revision}'"))
+        migrate.upgrade(url, (Phase.EXPAND,))
+        assert (migrate.state(url).expanded, shape(url)) == (known[-1], whole)
 
 
 def test_a_service_needs_an_expanded_database(sqlite_url: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,8 +14,11 @@ from common.databases import migrations, revisions
 from common.databases.migrations import Migrations, Phase
 from common.databases.revisions import Chains, State
 from common.errors import Unavailable
+from common.log import logger
 from db import engine
 from db.schema import metadata
+
+LOG = logger(__name__)
 
 T = TypeVar("T")
 
@@ -27,26 +32,67 @@ _LOCKS: Mapping[str, str] = {
 }
 
 
+#: SQLSTATEs of PostgreSQL where a table is in use: a lock was waited for too long, a deadlock
+_IN_USE = {"55P03", "40P01"}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How tables that are in use on PostgreSQL are waited for, as by a dump that runs."""
+
+    lock_seconds: float = 2.0
+    """All that comes after a change of a table waits with it: so it gives up, and tries again."""
+    pause_seconds: float = 3.0
+    tries: int = 60
+
+
 def upgrade(
-    url: str, phases: Collection[Phase] = migrations.ALL, chains: Migrations = MIGRATIONS
+    url: str,
+    phases: Collection[Phase] = migrations.ALL,
+    chains: Migrations = MIGRATIONS,
+    patience: Patience | None = None,
 ) -> None:
     """Create or upgrade the tables at `url`: expand them, contract them, or both.
 
     May run at every start, and from several processes: it changes nothing that is up to date.
     Raises ConfigurationError for a database that another release made, and Unavailable when it
-    doesn't answer.
+    doesn't answer, or its tables remain in use.
     """
+    patience = patience or Patience()
     writer = engine.writer(url, pool_size=1, standstill_seconds=None)
     try:
-        with writer.begin() as connection:
-            lock = _LOCKS.get(connection.dialect.name)
-            if lock is not None:
-                connection.exec_driver_sql(lock)
-            chains.run(connection, phases)
+        for left in reversed(range(patience.tries)):
+            try:
+                with writer.begin() as connection:
+                    _run(connection, phases, chains, patience)
+                return
+            except sa.exc.OperationalError as error:
+                if getattr(error.orig, "sqlstate", None) not in _IN_USE:
+                    raise
+                if not left:
+                    raise Unavailable(
+                        "The cloud database's tables are in use, as by a dump that runs; try "
+                        f"again: {_reason(error)}"
+                    ) from error
+                LOG.warning("A table is in use; trying again: %s", _reason(error))
+            time.sleep(patience.pause_seconds)
     except sa.exc.OperationalError as error:
         raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
     finally:
         writer.dispose()
+
+
+def _run(
+    connection: sa.Connection, phases: Collection[Phase], chains: Migrations, patience: Patience
+) -> None:
+    """Do it once those that began before are done."""
+    lock = _LOCKS.get(connection.dialect.name)
+    if lock is not None:
+        connection.exec_driver_sql(lock)
+    if connection.dialect.name == "postgresql":
+        milliseconds = int(patience.lock_seconds * 1000)
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
+    chains.run(connection, phases)
 
 
 def known() -> Chains:

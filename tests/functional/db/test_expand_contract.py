@@ -5,9 +5,11 @@ The revisions are those that docs/development/new-revision.md prints.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import shutil
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import sqlalchemy as sa
 
 from common.databases.migrations import ALL, Migrations, Phase
 from common.databases.revisions import State
-from common.errors import ConfigurationError
+from common.errors import ConfigurationError, Unavailable
 from db import engine, migrate, schema
 from db.records import ServerRecord, columns
 from db.types import UtcDateTime
@@ -25,6 +27,7 @@ from launcher import databases
 from tests.functional import next_revision
 from tests.functional.db.conftest import KINDS
 from tests.functional.next_revision import CONTRACTED, EXPANDED
+from tests.functional.waiting import eventually
 from tests.pages import ROOT
 
 NEW = sa.table("servers", *map(sa.column, ("uuid", "reservation")))
@@ -197,6 +200,33 @@ def test_an_expansion_that_was_interrupted_is_completed(request: pytest.FixtureR
             connection.execute(sa.text(f"UPDATE alembic_version SET version_num = '{revision}'"))
         migrate.upgrade(url, (Phase.EXPAND,))
         assert (migrate.state(url).expanded, shape(url)) == (known[-1], whole)
+
+
+#: which lets others pass after each try
+QUICK = migrate.Patience(lock_seconds=0.05, pause_seconds=0.05, tries=2_000)
+
+
+def test_services_read_on_while_an_expansion_waits_for_a_table(
+    postgres_url: str, chains: Migrations
+) -> None:
+    """As while a dump is made, which reads every table."""
+    migrate.upgrade(postgres_url)
+    expand = (postgres_url, (Phase.EXPAND,), chains)
+    with ThreadPoolExecutor() as pool:
+        with connected(postgres_url) as dump:
+            dump.execute(sa.select(OLD.c.uuid)).all()
+            expansion = pool.submit(migrate.upgrade, *expand, QUICK)
+            with connected(postgres_url) as watching:
+                waits = sa.text("SELECT 1 FROM pg_locks WHERE NOT granted")
+                eventually(lambda: watching.execute(waits).first() is not None)
+            with connected(postgres_url) as service:
+                service.execute(sa.text("SET LOCAL statement_timeout = '20s'"))
+                assert service.execute(sa.select(OLD.c.uuid)).all() == []
+            with pytest.raises(Unavailable, match="tables are in use, as by a dump that runs"):
+                migrate.upgrade(*expand, dataclasses.replace(QUICK, tries=1))
+            assert not expansion.done()
+        expansion.result()
+    assert migrate.state(postgres_url) == State(EXPANDED)
 
 
 def test_a_service_needs_an_expanded_database(sqlite_url: str) -> None:

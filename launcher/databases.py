@@ -26,6 +26,8 @@ NAMES = ("cloud", "placement")
 
 #: a service that ended without a sign counts as running for so long
 SIGN_SECONDS = 60.0
+#: PostgreSQL's SQLSTATE of what a role may not do
+_NOT_THE_OWNER = "42501"
 #: services that are named in a sentence
 _NAMED = 3
 
@@ -62,8 +64,8 @@ def upgrade(
 
     With `alone` nothing else uses them, whatever signs of life there are.
 
-    Raises ConfigurationError when none is configured, one is of another release, or an
-    older release uses what is to be contracted.
+    Raises ConfigurationError when none is configured, one is of another release, or the login
+    isn't its owner's, and where an older release uses what is to be contracted.
     """
     from common.databases.migrations import ALL, Phase
 
@@ -75,8 +77,23 @@ def upgrade(
         for name, url in found.items():
             _require_no_older(name, url)
     for name, url in found.items():
-        _module(name).upgrade(url, phases)
+        _upgrade(name, url, phases)
     return list(found)
+
+
+def _upgrade(name: str, url: str, phases: Collection[Phase]) -> None:
+    from sqlalchemy import exc
+
+    try:
+        _module(name).upgrade(url, phases)
+    except exc.ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != _NOT_THE_OWNER:
+            raise
+        reason = str(error.orig).partition("\n")[0]
+        raise ConfigurationError(
+            f"The {name} database is changed by its owner, whose login quickstart and "
+            f"docs/deploy.md have in owners.conf: {reason}."
+        ) from error
 
 
 def _require_no_older(name: str, url: str) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
+from common.databases.migrations import Phase
 from common.errors import ConfigurationError
 from conductor.store import restored
 from db import engine, migrate, roles
 from db.schema import cloud_identity, quota_limits
+from launcher import configuration, databases
 from tests.functional.db.conftest import PostgresServer
 
 ROW = {"project_id": "p", "resource": "cores", "hard_limit": 1}
@@ -46,6 +48,22 @@ def role(postgres_server: PostgresServer, postgres_url: str) -> Iterator[str]:
     inside = PostgresServer(postgres_url)
     inside.execute(f"DROP OWNED BY {quoted}")
     postgres_server.execute(f"DROP ROLE {quoted}")
+
+
+def test_who_may_not_change_tables_is_referred_to_their_owner(
+    postgres_url: str, role: str
+) -> None:
+    migrate.upgrade(postgres_url)
+    roles.grant_writer(postgres_url, role)
+    owner = PostgresServer(postgres_url)
+    # as the release before left it
+    owner.execute("ALTER TABLE agent_leases DROP COLUMN nodes")
+    owner.execute("UPDATE alembic_version SET version_num = 'r0005_group_waits'")
+    login = sa.make_url(postgres_url).set(username=role, password="secret")
+    conf = configuration.load([])
+    conf.set_override("connection", login.render_as_string(hide_password=False), "database")
+    with pytest.raises(ConfigurationError, match=r"owners.conf: must be owner of table agent_l"):
+        databases.upgrade(conf, phases=(Phase.EXPAND,))
 
 
 def as_role(url: str, role: str) -> sa.Engine:

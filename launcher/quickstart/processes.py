@@ -146,7 +146,9 @@ def _by_systemd(memory: Memory, again: bool) -> list[str]:
         if path.parent.name != "systemd" or packaged:
             continue
         memory.add(f"unit {path.name}")
-        (_UNITS / path.name).write_text(text, encoding="utf-8")
+        unit = _UNITS / path.name
+        again = again or (unit.exists() and unit.read_text(encoding="utf-8") != text)
+        unit.write_text(text, encoding="utf-8")
     _run("systemctl", "daemon-reload")
     _run("systemctl", "enable", "--quiet", *SERVICES)
     _run("systemctl", "restart" if again else "start", *SERVICES)

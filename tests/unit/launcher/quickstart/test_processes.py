@@ -97,6 +97,11 @@ def test_systemd_gets_units_and_is_asked_in_order(memory: Memory, called: Path) 
     called.unlink()
     processes.start(memory, "systemd", ["api.conf"])
     assert called.read_text().splitlines()[-1] == f"systemctl restart {names}"
+    # of a release before
+    (processes._UNITS / "micronova-conductor.service").write_text("[Unit]\n")
+    for begins in ("restart", "start"):
+        processes.start(memory, "systemd", [])
+        assert called.read_text().splitlines()[-1] == f"systemctl {begins} {names}"
     processes.stop(memory, "systemd")
     assert list(processes._UNITS.iterdir()) == []
     assert called.read_text().splitlines()[-2:] == [

@@ -102,9 +102,10 @@ def test_on_a_clean_debian(machine: Chroot) -> None:
         machine.run("bash", "-ec", f"cd /root; {command}")
     assert folders(machine) == ["750 root micronova", "750 micronova micronova"]
     assert machine.run("dpkg", "--verify", "micronova").stdout == ""
-    # Services run on while the package is upgraded.
-    scripts = (machine.root / "var/lib/dpkg/info").glob("micronova.p*inst")
+    # Services run on while the package is upgraded, and start by its units later.
+    scripts = list((machine.root / "var/lib/dpkg/info").glob("micronova.p*inst"))
     assert not [path.name for path in scripts if "deb-systemd-invoke" in path.read_text()]
+    assert [path.name for path in scripts if "systemctl daemon-reload" in path.read_text()]
     assert "micronova-up.service" in machine.run("systemctl", "list-unit-files").stdout
     units = sorted((machine.root / "etc/systemd/system/multi-user.target.wants").iterdir())
     assert [unit.name for unit in units if "micronova" in unit.name] == ["micronova-up.service"]

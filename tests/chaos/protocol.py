@@ -60,6 +60,8 @@ IDLE = frozenset(
     {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce", "claim_agents"}
     | {"publish_aggregates"}
     | {"ping", "time", "health_checks"}
+    # by a conductor that starts
+    | {"look_at_all"}
 )
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
 FAILURES = frozenset({"note_failure", "may_undo", "release_agents"})

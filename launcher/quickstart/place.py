@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from oslo_config import cfg
 
+from common import digits
 from common.errors import ConfigurationError
 from common.rpc import senders
 from launcher.quickstart.machine import Machine, Ports
@@ -51,12 +52,12 @@ def of(folder: Path) -> Place:
     except PermissionError:
         return Place()  # what it is made of is looked at as root
     inside = _value(identity, "identity_service", "state_dir")
-    port = _value(identity, "identity_service", "port")
+    port = digits.number(_value(identity, "identity_service", "port"), most=65_535)
     address = urlsplit(_value(conductor, "database", "connection"))
     return Place(
         Path(inside).parent if inside else None,
         _owner(Path(inside)) if inside else None,
-        Ports.at(int(port) - 1) if port.isdigit() else None,
+        Ports.at(port - 1) if port else None,
         f"{address.hostname}:{address.port}" if address.hostname else "",
         _given(_value(conductor, "DEFAULT", "transport_url")),
     )

@@ -97,6 +97,7 @@ def _change(rabbit: Any) -> None:
     library: Any = pyamqp
     transport = library.amqp.transport.SSLTransport
     transport._setup_transport = _verifying_name(transport._setup_transport)
+    library.amqp.Connection.connect = _leaving_nothing_open(library.amqp.Connection.connect)
     connection = rabbit.Connection
     connection._set_current_channel = _naming_sender(connection._set_current_channel)
     connection._set_qos = _within_threads(connection._set_qos)
@@ -119,6 +120,20 @@ def _verifying_name(original: Any) -> Any:
         original(self)
 
     return setup
+
+
+def _leaving_nothing_open(original: Any) -> Any:
+    """Return ``Connection.connect`` of amqp, which then closes its socket where a broker took the
+    connection, and says nothing."""
+
+    def connect(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            return original(self, *args, **options)
+        except Exception:
+            self.collect()
+            raise
+
+    return connect
 
 
 def _noting_try(original: Any) -> Any:

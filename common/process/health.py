@@ -110,7 +110,8 @@ class Answer:
                 if not check():
                     failing[name] = "no"
             except Exception as error:  # noqa: BLE001 - whatever it is, the check failed
-                failing[name] = str(error) or type(error).__name__
+                # Another process's error has its traceback behind it.
+                failing[name] = str(error).partition("\n")[0] or type(error).__name__
         for name, why in failing.items():
             if name not in self._failing:
                 LOG.warning("The check of %s fails: %s", name, why)

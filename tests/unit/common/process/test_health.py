@@ -46,6 +46,16 @@ def test_what_fails_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
+def test_what_fails_elsewhere_is_logged_without_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def check() -> bool:
+        raise Unavailable("It came too late.\nTraceback (most recent call last):\n  File")
+
+    assert not Answer(lambda: {"conductor": check}).ok()
+    assert caplog.messages == ["The check of conductor fails: It came too late."]
+
+
 def test_several_services_in_one_process() -> None:
     both = Health(alive={"a": lambda: True}).beside("api", Health({"b": fails}, {"c": fails}))
     assert both.alive.keys() == {"a", "api b"}

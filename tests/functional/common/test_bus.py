@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from common import config, rpc
-from common.context import RequestContext, internal
+from common.context import internal
 from common.errors import Unavailable
 from common.rpc import own_queues
 from tests.chaos.proxy import Proxy
@@ -136,11 +138,20 @@ def test_the_queue_of_a_process_that_ended_expires(
     assert "" in expiries(broker, topic), "others answer what waits in it"
 
 
+#: answers in a process of its own, whose late replies concern nobody
+ECHO = """
+import sys, threading
+from common import config, rpc
 class Echo:
-    """Answers."""
-
-    def ping(self, ctxt: RequestContext) -> str:
+    def ping(self, ctxt):
         return "pong"
+conf = config.load([rpc.register])
+conf.set_override("transport_url", sys.argv[1])
+# So that silence is noticed soon.
+conf.set_override("heartbeat_timeout_threshold", 2, group="oslo_messaging_rabbit")
+rpc.Server(rpc.transport(conf), "echo", "one", [Echo()]).start()
+threading.Event().wait()
+"""
 
 
 def test_a_listener_leaves_a_broker_that_is_frozen(broker: brokers.Broker) -> None:
@@ -149,14 +160,10 @@ def test_a_listener_leaves_a_broker_that_is_frozen(broker: brokers.Broker) -> No
     urls = [broker.url.replace(f":{broker.port}/", f":{one.port}") for one in doors]
     hosts = [url.removeprefix("rabbit://") for url in urls]
     conf = config.load([rpc.register])
-    conf.set_override("transport_url", f"rabbit://{','.join(hosts)}/")
-    # So that silence is noticed soon.
-    conf.set_override("heartbeat_timeout_threshold", 2, group="oslo_messaging_rabbit")
-    bus, asking = rpc.transport(conf), config.load([rpc.register])
-    asking.set_override("transport_url", broker.url)
-    client = rpc.Client(rpc.transport(asking), "echo")
-    server = rpc.Server(bus, "echo", "one", [Echo()])
-    server.start()
+    conf.set_override("transport_url", broker.url)
+    bus = rpc.transport(conf)
+    client = rpc.Client(bus, "echo")
+    listener = subprocess.Popen([sys.executable, "-c", ECHO, f"rabbit://{','.join(hosts)}/"])
 
     def answers() -> bool:
         try:
@@ -171,7 +178,8 @@ def test_a_listener_leaves_a_broker_that_is_frozen(broker: brokers.Broker) -> No
             eventually(answers, WAIT_SECONDS)
             one.thaw()
     finally:
-        server.stop()
+        listener.kill()
+        listener.wait()
         bus.cleanup()
         for one in doors:
             one.close()

@@ -64,8 +64,8 @@ def upgrade(
 
     With `alone` nothing else uses them, whatever signs of life there are.
 
-    Raises ConfigurationError when none is configured, one is of another release, or the login
-    isn't its owner's, and where an older release uses what is to be contracted.
+    Raises ConfigurationError when none is configured, one is of another release, the login isn't
+    its owner's, or an older release uses what the contraction removes.
     """
     from common.databases.migrations import ALL, Phase
 

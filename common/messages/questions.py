@@ -96,8 +96,8 @@ class LookAtOthers(Question[list[OtherVm]]):
 
 @dataclass(frozen=True)
 class LookAtAll(Question[VmStates]):
-    """All VMs of the cluster, as a refresh shows them that begins now, and what is being done to
-    them: in one report, with everything of the band."""
+    """All VMs of the cluster by a refresh that begins after the question, and the operations that
+    the worker carries out then: one report, with everything of the band."""
 
     seconds = 60.0
 

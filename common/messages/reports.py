@@ -237,6 +237,6 @@ class Working:
     """In an answer: the ledger has no such operation, since its last commits were lost."""
 
     def as_lost(self) -> Working:
-        """Return what is answered about it if it is lost: without its host, as an agent of 1.0.0
-        starts whatever comes back as it was asked."""
+        """Return the answer about a lost operation: without its host, as an agent of 1.0.0 starts
+        each VM whose question comes back unchanged."""
         return dataclasses.replace(self, host="", lost=True)

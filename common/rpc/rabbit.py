@@ -9,7 +9,7 @@
   process that is frozen waits until the broker closes its connection.
 * No host of the URL is passed over before it was tried. Both the driver and kombu 5.6 switch to
   the next host where a listener finds its connection dead; of three hosts it came back to the
-  first each time, as long as that was frozen (oslo.messaging's bug 2126768 is the half of it).
+  first each time, as long as that was frozen (oslo.messaging's bug 2126768 has half of it).
 * Each message names the user who sent it (``user_id``), which RabbitMQ checks. The context of a
   message that is taken names that user as ``sender``, whatever the message itself says.
 """
@@ -97,7 +97,6 @@ def _change(rabbit: Any) -> None:
     library: Any = pyamqp
     transport = library.amqp.transport.SSLTransport
     transport._setup_transport = _verifying_name(transport._setup_transport)
-    library.amqp.Connection.connect = _leaving_nothing_open(library.amqp.Connection.connect)
     connection = rabbit.Connection
     connection._set_current_channel = _naming_sender(connection._set_current_channel)
     connection._set_qos = _within_threads(connection._set_qos)
@@ -122,20 +121,6 @@ def _verifying_name(original: Any) -> Any:
     return setup
 
 
-def _leaving_nothing_open(original: Any) -> Any:
-    """Return ``Connection.connect`` of amqp, which then closes its socket where a broker took the
-    connection, and says nothing."""
-
-    def connect(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            return original(self, *args, **options)
-        except Exception:
-            self.collect()
-            raise
-
-    return connect
-
-
 def _noting_try(original: Any) -> Any:
     """Return kombu's ``Connection._establish_connection``, which then notes that it was tried."""
 
@@ -152,7 +137,7 @@ def _after_a_try(original: Any) -> Any:
     def maybe_switch_next(self: Any) -> None:
         if not getattr(self, "was_tried", False):
             return
-        # Else it says goodbye, and waits for the answer of a broker that may be frozen.
+        # A close by the protocol waits for the answer of a broker that may be frozen.
         self.collect()
         original(self)
         self.was_tried = False

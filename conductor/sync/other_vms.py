@@ -1,8 +1,8 @@
 """Reads the interfaces of VMs that the record doesn't know, to reserve their addresses.
 
 Where the record may be older than a cluster, its agents are asked for all VMs first. Only a look
-that begins after the question counts: what was seen before, and may come late, lacks the VMs that
-were made since then. It doesn't count either while an agent carries out what the record has lost,
+that begins after the question counts: an earlier report may arrive late, without the VMs that were
+made since then. It doesn't count either while an agent carries out what the record has lost,
 as after a fail-over to a replica that was behind: that may be a build.
 """
 

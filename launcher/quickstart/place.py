@@ -71,7 +71,7 @@ def machine(
     postgres: str = "",
     rabbitmq: str = "",
 ) -> Machine:
-    """Return what is asked for; what isn't named is as the run before had it, if there was one.
+    """Return the machine by these values; None, or empty: the value of the previous run, if any.
 
     Raises ConfigurationError where that is a PostgreSQL of another machine: its superuser's
     password is not stored.

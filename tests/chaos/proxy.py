@@ -29,7 +29,7 @@ class Proxy:
             _break(*self._ends)
 
     def freeze(self) -> None:
-        """Take connections, and what is sent, and pass nothing on until it is thawed."""
+        """Accept connections and data, and pass nothing on until ``thaw``."""
         self._moves.clear()
 
     def thaw(self) -> None:

@@ -59,7 +59,7 @@ def test_all_vms_are_seen_again_when_that_is_asked(
     report = seen()
     assert build.placed.vmid in {one.vmid for one in report.vms}
     assert (report.asked, report.low, report.high, report.operations) == (True, 0, LAST, ())
-    # With what is being carried out: here it asks whether its VM may be started.
+    # It names the operations in progress: this one asks whether its VM may be started.
     found: list[tuple[int, ...]] = []
     again = a_build()
     monkeypatch.setattr(worker.conductor, "before_start", lambda: found.append(seen().operations))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from common import clock, ids
+from common.messages.commands import Build
 from common.messages.facts import LAST, OtherVm, VmFacts, VmStates
 from common.messages.questions import Reachable
 from conductor.endpoints.networks.networks import NetworkEndpoint
@@ -119,7 +120,8 @@ def test_a_build_waits_until_the_vms_of_all_clusters_were_looked_at(world: World
     world.make_due()
     command = world.compute.wait_for(1)
     assert command.placed.cluster == "sim1"
-    assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
+    assert isinstance(command, Build)
+    assert [one.ip for one in command.nics] == ["10.0.0.51"]
 
 
 def test_a_lost_vm_is_known_though_a_build_has_reserved_its_vmid(world: World) -> None:
@@ -141,7 +143,8 @@ def test_a_lost_vm_is_known_though_a_build_has_reserved_its_vmid(world: World) -
     world.conductor.followed.take(shown("sim1", lost))
     world.make_due()
     command = world.compute.wait_for(1)
-    assert [one.ip for one in command.nics] == ["10.0.0.51"]  # type: ignore[attr-defined]
+    assert isinstance(command, Build)
+    assert [one.ip for one in command.nics] == ["10.0.0.51"]
     # Then its VM is the server's, or it has another VMID.
     world.answer(command)
     world.until(command.resource_id, "active")

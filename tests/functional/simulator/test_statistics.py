@@ -85,7 +85,7 @@ def test_a_vm_has_points_of_the_minutes_that_it_ran(versioned: Lab) -> None:
     assert 0 < last["cpu"] < 1
     assert 0 < last["mem"] < last["maxmem"]
     peaks = api.qemu(100).rrddata.get(timeframe="hour", cf="MAX")
-    # The load goes by the time of day: at the least one the peaks are no higher.
+    # The load depends on the time of day: at its minimum the peaks are no higher.
     assert peaks[-1]["cpu"] > last["cpu"] or peaks[-1]["cpu"] == last["cpu"] == 0.02
 
 

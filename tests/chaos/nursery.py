@@ -8,6 +8,7 @@ of the nursery, and die with it.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -120,6 +121,8 @@ def _import() -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     list(configuration.registers())
+    gc.collect()
+    gc.freeze()
 
 
 def _become(

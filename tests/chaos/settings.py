@@ -51,7 +51,7 @@ def sections(
         "conductor": {
             "lease_seconds": "5",
             "agent_lease_seconds": "6",
-            "scan_seconds": "0.1",
+            "scan_seconds": "0.3",
             "host_down_seconds": "10",
             "build_timeout_seconds": "60",
             "action_timeout_seconds": "60",

@@ -24,6 +24,8 @@ from conductor.room_news import RoomNews
 from conductor.store import cloud_identity
 from conductor.store.hosts import registry
 from conductor.store.ledger import leases
+from conductor.store.networks.pools import Within
+from conductor.store.networks.unknown_vms import EVERY
 from conductor.store.records import Operation
 from conductor.store.servers import vm_states
 from conductor.store.transactions import Store, Transaction
@@ -94,6 +96,11 @@ class Cloud:
         """Return the clusters that answer, as far as is known by now, each with its workers."""
         certain = self.patience() < math.inf
         return vm_states.answering(connection, self.down(connection), certain=certain)
+
+    def within(self, cluster: str = "") -> Within:
+        """Return whose VMs must be known before a cluster's build is given addresses: those of all
+        clusters while the record may have lost servers, for a network may reach over clusters."""
+        return Within(EVERY if self.guard.comparing else cluster, self.since)
 
     def patience(self) -> float:
         """Return for how many seconds an agent may be silent before it counts as down."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import sqlalchemy as sa
+import tenacity
 
 from common.databases import migrations, revisions
 from common.databases.migrations import Migrations, Phase
@@ -32,10 +32,6 @@ _LOCKS: Mapping[str, str] = {
 }
 
 
-#: SQLSTATEs of PostgreSQL where a table is in use: a lock was waited for too long, a deadlock
-_IN_USE = {"55P03", "40P01"}
-
-
 @dataclass(frozen=True)
 class Patience:
     """How tables that are in use on PostgreSQL are waited for, as by a dump that runs."""
@@ -44,6 +40,16 @@ class Patience:
     """All that comes after a change of a table waits with it: so it gives up, and tries again."""
     pause_seconds: float = 3.0
     tries: int = 60
+
+    def attempts(self) -> tenacity.Retrying:
+        """Return what is tried until no table is in use, or too often: then its error passes."""
+        return tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_is_in_use),
+            stop=tenacity.stop_after_attempt(self.tries),
+            wait=tenacity.wait_fixed(self.pause_seconds),
+            before_sleep=_log,
+            reraise=True,
+        )
 
 
 def upgrade(
@@ -61,25 +67,25 @@ def upgrade(
     patience = patience or Patience()
     writer = engine.writer(url, pool_size=1, standstill_seconds=None)
     try:
-        for left in reversed(range(patience.tries)):
-            try:
-                with writer.begin() as connection:
-                    _run(connection, phases, chains, patience)
-                return
-            except sa.exc.OperationalError as error:
-                if getattr(error.orig, "sqlstate", None) not in _IN_USE:
-                    raise
-                if not left:
-                    raise Unavailable(
-                        "The cloud database's tables are in use, as by a dump that runs; try "
-                        f"again: {_reason(error)}"
-                    ) from error
-                LOG.warning("A table is in use; trying again: %s", _reason(error))
-            time.sleep(patience.pause_seconds)
+        for attempt in patience.attempts():
+            with attempt, writer.begin() as connection:
+                _run(connection, phases, chains, patience)
     except sa.exc.OperationalError as error:
-        raise Unavailable(f"The cloud database doesn't answer: {_reason(error)}") from error
+        why = "tables are in use, as by a dump that runs; try again"
+        problem = f"'s {why}" if _is_in_use(error) else " doesn't answer"
+        raise Unavailable(f"The cloud database{problem}: {_reason(error)}") from error
     finally:
         writer.dispose()
+
+
+def _is_in_use(error: BaseException) -> bool:
+    """Return whether a table is: a lock was waited for too long, or there was a deadlock."""
+    return getattr(getattr(error, "orig", None), "sqlstate", None) in ("55P03", "40P01")
+
+
+def _log(state: tenacity.RetryCallState) -> None:
+    error = state.outcome.exception() if state.outcome else None
+    LOG.warning("A table is in use; trying again: %s", _reason(error))
 
 
 def _run(
@@ -141,6 +147,6 @@ def check(url: str) -> str | None:
         return f"can't be read: {error.message}"
 
 
-def _reason(error: sa.exc.OperationalError) -> str:
+def _reason(error: BaseException | None) -> str:
     """Return the driver's message, without the statement and its values."""
-    return str(error.orig).strip().partition("\n")[0]
+    return str(getattr(error, "orig", error)).strip().partition("\n")[0]

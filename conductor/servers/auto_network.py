@@ -12,8 +12,7 @@ from conductor.cloud import Cloud
 from conductor.networks import make_vnet
 from conductor.store.networks import auto_networks, networks, segments
 from conductor.store.networks.networks import Network
-from conductor.store.networks.pools import ANYWHERE, Within
-from conductor.store.networks.unknown_vms import EVERY
+from conductor.store.networks.pools import Within
 from conductor.store.transactions import Transaction
 
 
@@ -50,9 +49,7 @@ class AutoNetwork:
             return found
         limits = quotas.of_networks(self._conf)
         segments = (self.ranges, self.vnis)
-        if within is None:
-            comparing = self._cloud.guard.comparing
-            within = Within(EVERY, self._cloud.since) if comparing else ANYWHERE
+        within = within or self._cloud.within()
         made = auto_networks.make(connection, project_id, segments, self._cidr, limits, within)
         make_vnet.begin_all(connection, self._cloud, ctxt, [made])
         return made

@@ -61,9 +61,14 @@ class _Look:
 class OtherVms:
     """Has an agent of each cluster read what is to be read, and stores it."""
 
-    def __init__(self, cloud: Cloud, take: Callable[[VmStates, datetime.datetime], None]) -> None:
+    def __init__(
+        self,
+        cloud: Cloud,
+        take: Callable[[VmStates, datetime.datetime], None],
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         """``take`` compares what agents saw after a moment with the record."""
-        self._cloud, self._take = cloud, take
+        self._cloud, self._take, self._patience_seconds = cloud, take, patience_seconds
         self._announced = time.monotonic()
         self._lock = threading.Lock()
         self._looking: set[_Look] = set()
@@ -85,7 +90,7 @@ class OtherVms:
         done = [self._read(one, answering[one], wanted) for one, wanted in due.items()]
         if not stale:
             self._cloud.guard.settle()
-        if asked and time.monotonic() - self._announced > PATIENCE_SECONDS:
+        if asked and time.monotonic() - self._announced > self._patience_seconds:
             self._announced = time.monotonic()
             self._cloud.compute.announce(internal())
         if any(done):
@@ -93,10 +98,10 @@ class OtherVms:
             return 0.0
         if asked:
             return AGAIN_SECONDS
-        return PATIENCE_SECONDS if left else None
+        return self._patience_seconds if left else None
 
     def _readable(self, answering: Collection[str]) -> list[str]:
-        before = time.monotonic() - PATIENCE_SECONDS
+        before = time.monotonic() - self._patience_seconds
         return [one for one in answering if self._failed.get(one, before) <= before]
 
     def _look_at_all(self, wanted: list[_Look]) -> None:

@@ -39,8 +39,7 @@ from conductor.store.ledger import operations as ledger
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
 from conductor.store.networks.networks import Port, RequestedPort, ServerPorts
-from conductor.store.networks.pools import Unsettled, Within
-from conductor.store.networks.unknown_vms import EVERY
+from conductor.store.networks.pools import Unsettled
 from conductor.store.records import Operation, Server
 from conductor.store.servers import server_groups, servers
 from conductor.store.transactions import Transaction
@@ -216,16 +215,13 @@ class Create:
         there = [self._ports_of(connection, draft.operation) for draft in drafts]
         missing = [_missing(draft, ports) for draft, ports in zip(drafts, there, strict=True)]
         cluster = str(drafts[0].operation.plan.target.cluster)
-        if self._cloud.guard.comparing:
-            # A network may reach over clusters, and a server that is lost may be in another one.
-            cluster = EVERY
         some = any(one for server in missing for one in server.requested)
         made = networks.create_ports(
             connection,
             missing,
             self._cloud.conf.networks.mac_prefix,
             filtered=some and self._cloud.filtering.on(connection),
-            within=Within(cluster, self._cloud.since),
+            within=self._cloud.within(cluster),
         )
         for draft, old, new in zip(drafts, there, made, strict=True):
             asked = {one.id: one for one in build_command.interfaces(draft.operation)}

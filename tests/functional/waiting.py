@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import sqlalchemy as sa
+
 PATIENCE = 4
 """How many times as long a wait may take on a slow machine. One that succeeds ends at once."""
 
@@ -21,3 +23,28 @@ def eventually(check: Callable[[], Any], seconds: float = 60, pause_seconds: flo
             return answer
         assert time.monotonic() < deadline, f"never: {answer!r}"
         pause.wait(pause_seconds)
+
+
+def while_it_waits(
+    engine: sa.Engine,
+    first: Callable[[sa.Connection], Any],
+    second: Callable[[sa.Connection], Any],
+) -> Any:
+    """Return what the second transaction does that waits for the first one's locks, on
+    PostgreSQL."""
+    found: list[Any] = []
+    with engine.connect() as one, engine.connect() as other, engine.connect() as watching:
+        first(one)
+        pid = other.scalar(sa.text("SELECT pg_backend_pid()"))
+
+        def run() -> None:
+            found.append(second(other))
+            other.commit()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        waits = sa.text("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = :pid")
+        eventually(lambda: watching.scalar(waits, {"pid": pid}), pause_seconds=0.01)
+        one.commit()
+        thread.join(60)
+    return found[0]

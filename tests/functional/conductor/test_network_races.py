@@ -21,7 +21,7 @@ from conductor.store.networks import unknown_vms
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
-from tests.functional.waiting import eventually
+from tests.functional.waiting import while_it_waits
 
 pytestmark = pytest.mark.database
 
@@ -197,22 +197,14 @@ def test_an_adopted_vm_s_address_is_free_for_it_though_its_vm_is_being_read(worl
     vm = OtherVm(
         100_001, "pve1", nics=(NicFacts("fa:16:3e:00:00:01", "vmbr0", ips=("10.0.0.9",)),)
     )
-    engine, left = world.conductor.store._writer, []
+    engine = world.conductor.store._writer
     with engine.begin() as connection:
         seen = VmFacts(vm.vmid, vm.node, 0)
         unknown_vms.take(connection, "sim1", unknown_vms.Compared((seen,)))
-    with engine.connect() as reading, engine.connect() as adopting, engine.connect() as watching:
-        unknown_vms.keep(reading, "sim1", [vm])
-        pid = adopting.scalar(sa.text("SELECT pg_backend_pid()"))
 
-        def adopt() -> None:
-            unknown_vms.forget(adopting, "sim1", [vm.vmid])
-            left.extend(adopting.execute(sa.select(schema.other_nics)))
+    def adopt(connection: sa.Connection) -> list[Any]:
+        unknown_vms.forget(connection, "sim1", [vm.vmid])
+        return list(connection.execute(sa.select(schema.other_nics)))
 
-        thread = threading.Thread(target=adopt)
-        thread.start()
-        waits = sa.text("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = :pid")
-        eventually(lambda: watching.scalar(waits, {"pid": pid}), pause_seconds=0.01)
-        reading.commit()
-        thread.join(60)
-        assert left == []
+    read = while_it_waits(engine, lambda c: unknown_vms.keep(c, "sim1", [vm]), adopt)
+    assert read == []

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from common.messages.facts import OwnerMark
 from common.resources.states import ResourceType
@@ -17,7 +14,7 @@ from conductor.store.restored import Marked
 from db import schema
 from tests.functional.conductor.harness import World
 from tests.functional.db.conftest import postgres_server, postgres_url  # noqa: F401
-from tests.functional.waiting import eventually
+from tests.functional.waiting import while_it_waits
 
 pytestmark = pytest.mark.database
 
@@ -38,33 +35,13 @@ def world(tmp_path: Path, postgres_url: str) -> Iterator[World]:  # noqa: F811
         conductor.store._reader.dispose()
 
 
-def while_it_waits(
-    world: World, first: Callable[[sa.Connection], Any], second: Callable[[sa.Connection], Any]
-) -> Any:
-    """Return what the second transaction does that waits for the first one's locks."""
-    engine, found = world.conductor.store._writer, []
-    with engine.connect() as one, engine.connect() as other, engine.connect() as watching:
-        first(one)
-        pid = other.scalar(sa.text("SELECT pg_backend_pid()"))
-
-        def run() -> None:
-            found.append(second(other))
-            other.commit()
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        waits = sa.text("SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = :pid")
-        eventually(lambda: watching.scalar(waits, {"pid": pid}), pause_seconds=0.01)
-        one.commit()
-        thread.join(60)
-    return found[0]
-
-
 def test_what_was_decided_about_is_not_held_again_by_who_looked_before(world: World) -> None:
     run = world.conductor.store.run
     assert run(lambda c: restored.look(c, [SEEN]))
     held = while_it_waits(
-        world, lambda c: restored.release(c, 1000), lambda c: restored.look(c, [SEEN])
+        world.conductor.store._writer,
+        lambda c: restored.release(c, 1000),
+        lambda c: restored.look(c, [SEEN]),
     )
     assert not held
     assert run(restored.read).held_at is None

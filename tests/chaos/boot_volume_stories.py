@@ -19,7 +19,7 @@ class BootNew(VolumeStory):
     """A server is built from a volume that is made with it, of an image."""
 
     good = "active"
-    parties = (Party.HOLDER, Party.SERVER)
+    parties: tuple[Party, ...] = (Party.HOLDER, Party.SERVER)
 
     def prepare(self) -> None:
         """See ``Story``: it begins with nothing."""

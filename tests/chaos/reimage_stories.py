@@ -63,7 +63,7 @@ class RebuildOnVolume(ReimageVolume):
     """A server is rebuilt with another image, which its root volume gets."""
 
     good = "active"
-    parties = (Party.HOLDER, Party.SERVER)
+    parties: tuple[Party, ...] = (Party.HOLDER, Party.SERVER)
 
     def prepare(self) -> None:
         """See ``Story``: the server is on another node than the holder."""

@@ -59,7 +59,7 @@ class Move(Detach):
     """A server goes to another host while it runs, with a volume on shared storage."""
 
     good = "active"
-    parties = (Party.SOURCE, Party.TARGET, Party.HOLDER)
+    parties: tuple[Party, ...] = (Party.SOURCE, Party.TARGET, Party.HOLDER)
 
     def act(self) -> None:
         """See ``Story``."""

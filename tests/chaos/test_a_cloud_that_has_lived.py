@@ -53,7 +53,12 @@ def somebodys(cloud: World, vmid: int) -> None:
             )
         )
         uuid = ids.named("server", str(vmid))
-        config = {"name": f"old-{vmid}", "memory": "128", "cores": 1, "scsi0": disk.volid}
+        config: dict[str, Any] = {
+            "name": f"old-{vmid}",
+            "memory": "128",
+            "cores": 1,
+            "scsi0": disk.volid,
+        }
         cluster.add_vm(Vm(vmid, "pve1", {**config, "smbios1": f"uuid={uuid}"}))
 
 
@@ -125,15 +130,15 @@ def test_everything_agrees_whatever_a_cloud_has_lived_through(cloud: World) -> N
     cluster = cloud.simulator.cluster()
     victim = next(row for row in cloud.alive() if row.uuid != kept)
     with cluster.turn():
-        mine = cluster.vms[victim.vmid]
+        lost = cluster.vms[victim.vmid]
         for name in ("description", "smbios1", "tags"):
-            cluster.edit(mine).config.pop(name, None)
+            cluster.edit(lost).config.pop(name, None)
     assert left(cloud) == [("vm_replaced", f"sim1/{victim.vmid}")]
     cloud.client.abandon(ADMIN, victim.uuid, "somebody took it", force=False)
     # The VM, which was let go, still has the server's config drive in it.
     assert [kind for kind, _ in left(cloud)] == ["config_drive_without_server", "vm_foreign"]
     with cluster.turn():
-        cluster.remove_vm(mine)
+        cluster.remove_vm(lost)
     # Its disk is ours by journal and task, and yet an operator let it go: nobody removes it.
     assert {kind for kind, _ in left(cloud)} == {
         "config_drive_without_server",

@@ -10,7 +10,7 @@ folder ``MICRONOVA_TEST_CHAOS_RESULTS`` from a run before is counted and not run
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import pytest
 
@@ -62,7 +62,9 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_every_step(unit: str, theatre: Theatre, record_property: pytest.RecordProperty) -> None:
+def test_every_step(
+    unit: str, theatre: Theatre, record_property: Callable[[str, object], None]
+) -> None:
     audited = len(theatre.audited)
     recordings = theatre.recordings(UNITS[unit])
     cases = cases_in(recordings)

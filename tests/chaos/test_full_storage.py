@@ -68,7 +68,7 @@ def test_a_server(
     row = prepared(cloud, name, title)
     known, before = len(operations(cloud, row.uuid)), len(cloud.faults(row.uuid))
     with HOW[how](cloud) as full:
-        ask(cloud, row.uuid, name)  # type: ignore[arg-type]
+        ask(cloud, row.uuid, name)
         operation = rested(cloud, row.uuid, known)
         assert operation.state != "done" or name not in COPY
         if operation.state != "done":
@@ -80,11 +80,11 @@ def test_a_server(
         now = cloud.server(row.uuid)
         if operations(cloud, row.uuid)[known:][-1].state == "failed":
             assert now.vm_state in {scenario.was, "error"}, cloud.tell()
-            ask(cloud, row.uuid, name)  # type: ignore[arg-type]
+            ask(cloud, row.uuid, name)
             cloud.until(lambda: not cloud.open_operations())
     faults = [(one.category, one.message) for one in cloud.faults(row.uuid)[before:]]
     assert cloud.server(row.uuid).vm_state == scenario.becomes, faults
-    delete_images(cloud, row.uuid)  # type: ignore[arg-type]
+    delete_images(cloud, row.uuid)
     cloud.delete(row.uuid)
     cloud.until(lambda: not cloud.differences(), 20)
 

@@ -49,7 +49,7 @@ def clouds(
     """The one cloud."""
     folder = tmp_path_factory.mktemp("holders")
     made = itertools.count()
-    clouds = Renewed(
+    clouds: Renewed[Plan, Stage] = Renewed(
         request.session, lambda plan: stage(folder / str(next(made)), plan, audited=False)
     )
     yield clouds

@@ -76,7 +76,7 @@ def copied(cloud: Stage, connection: sa.Connection | None = None) -> Callable[[]
 
 
 @contextlib.contextmanager
-def held(cloud: Stage, method: str, path: str) -> Iterator[Callable[[], None]]:
+def held(cloud: Stage, method: str, path: str) -> Iterator[Callable[[], bool]]:
     """A call to Proxmox VE that is not answered; yields what waits until it has come."""
     order = cloud.simulator.fault(action="hold", method=method, path=path)
     try:

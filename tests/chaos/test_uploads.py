@@ -90,7 +90,8 @@ def test_an_image_gets_there_whatever_fails(
     site: Site, fault: dict[str, str], then: Callable[[World], None] | None
 ) -> None:
     cloud = site.cloud
-    cloud.simulator.fault(**{**UPLOAD, **fault})
+    order: dict[str, Any] = {**UPLOAD, **fault}
+    cloud.simulator.fault(**order)
     image_id = site.send("own")
     if then is not None:
         then(cloud)
@@ -113,20 +114,21 @@ def test_servers_outlive_the_image_and_nothing_outlives_them(site: Site) -> None
     assert cloud.server(made.uuid).vm_state == "active"
     cloud.delete(made.uuid)
     cloud.until(lambda: cloud.gone(made.uuid))
-    cloud.until(lambda: _look(cloud) or not _templates(cloud, image_id))
+    cloud.until(lambda: _look(cloud) and not _templates(cloud, image_id))
 
 
 def _templates(cloud: World, image_id: str) -> list[Any]:
     return cloud.rows(sa.select(schema.templates).where(schema.templates.c.image_id == image_id))
 
 
-def _look(cloud: World) -> None:
-    """As every conductor does now and then."""
+def _look(cloud: World) -> bool:
+    """Look as every conductor does now and then; return True."""
     service: Any = cloud._services["conductor"]
     for task in service.runner.periodic.tasks:
         keeper = getattr(task.work, "__self__", None)
         if isinstance(keeper, TemplateKeeper):
             keeper.tidy()
+    return True
 
 
 def test_a_cluster_that_refuses_for_good_is_given_up_and_left_clean(site: Site) -> None:

@@ -170,8 +170,8 @@ def test_a_volume_is_attached_to_another_vm(
     """To one of the cloud, or to a stranger's: it is told, never cut, and the volume stays."""
     row = made(cloud)
     other = cloud.built(f"other-{vmid}") if vmid is None else None
-    number = vmid or other.vmid
-    node = person.api.nodes("pve1" if other is None else other.node)
+    number, named = (vmid or 0, "pve1") if other is None else (int(other.vmid), other.node)
+    node = person.api.nodes(named)
     if other is None:
         person.task("pve1", node.qemu.post(vmid=number, memory=128))
     node.qemu(number).config.put(scsi5=row.volid)

@@ -72,7 +72,7 @@ class Attach(Made):
     """A server gets a volume, whose holder is on another node where the storage is shared."""
 
     good = "in-use"
-    parties = (Party.HOLDER, Party.SERVER)
+    parties: tuple[Party, ...] = (Party.HOLDER, Party.SERVER)
 
     def prepare(self) -> None:
         """See ``Story``."""

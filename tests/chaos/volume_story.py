@@ -34,7 +34,7 @@ _TO_ADD = frozenset({THIN, COPYING})
 class VolumeStory(Story):
     """One volume is named as the story; whatever else a run makes is the story's as well."""
 
-    parties = (Party.HOLDER,)
+    parties: tuple[Party, ...] = (Party.HOLDER,)
     movable = True
     storage: str | None = None
     """Of which type its volumes are; None: the default one's."""

@@ -88,7 +88,7 @@ class World(Cloud):
         """Have the agents see their clusters now, and not only once a second."""
         service = self._services["compute"]
         assert isinstance(service, ComputeService)
-        for observer in service._observers:
+        for observer in service._observers.values():
             observer.look()
 
     # --- inner

@@ -10,9 +10,12 @@ from common.process.health import Health
 from common.process.timekeeping import Ask, Reading, Timekeeper, read
 
 if TYPE_CHECKING:
-    import sqlalchemy as sa
+    from collections.abc import Callable
 
-    from launcher.wiring import Wiring
+    import sqlalchemy as sa
+    from oslo_config import cfg
+
+    from common.rpc.messaging import oslo_messaging
 
 #: how long a service without a database waits for a conductor's answer
 ANSWER_SECONDS = 3.0
@@ -38,18 +41,20 @@ def checked(health: Health, timekeeper: Timekeeper) -> Health:
     return dataclasses.replace(health, ready={**health.ready, "clock": timekeeper.may_serve})
 
 
-def of_service(name: str, wiring: Wiring) -> Ask | None:
-    """Return what a service's clock is compared with.
+def of_service(
+    name: str, conf: cfg.ConfigOpts, bus: Callable[[], oslo_messaging.Transport]
+) -> Ask | None:
+    """Return what a service's clock is compared with; `bus` makes a transport to the conductors.
 
     Raises ConfigurationError if it isn't configured.
     """
     if name != "conductor":
-        return _of_conductors(wiring)
-    if not wiring.conf.database.connection:
+        return _of_conductors(bus())
+    if not conf.database.connection:
         return None  # it doesn't start
     from db import engine
 
-    return of_database(engine.reader(wiring.conf.database.connection, 1))
+    return of_database(engine.reader(conf.database.connection, 1))
 
 
 def of_database(engine: sa.Engine) -> Ask | None:
@@ -72,13 +77,13 @@ def of_database(engine: sa.Engine) -> Ask | None:
     return ask
 
 
-def _of_conductors(wiring: Wiring) -> Ask:
+def _of_conductors(transport: oslo_messaging.Transport) -> Ask:
     from common import context, rpc
     from common.messages.topics import CONDUCTOR_EVENTS_TOPIC
     from common.rpc.events import ConductorEvents
     from common.rpc.typed import TypedClient
 
     client: TypedClient[ConductorEvents] = TypedClient(
-        rpc.Client(wiring.transport, CONDUCTOR_EVENTS_TOPIC), timeout_seconds=ANSWER_SECONDS
+        rpc.Client(transport, CONDUCTOR_EVENTS_TOPIC), timeout_seconds=ANSWER_SECONDS
     )
     return lambda: read(lambda: client.call(context.internal(), ConductorEvents.time))

@@ -29,7 +29,7 @@ def run(name: str, files: Sequence[str]) -> None:
     # handler would not run while its signal went to another thread and this one waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     process = wiring.Wiring(conf)
-    timekeeper = clocks.start_of(clocks.of_service(name, process))
+    timekeeper = clocks.start_of(clocks.of_service(name, conf, lambda: process.transport))
     service = wiring.SERVICES[name](process)
     service.start()
     metrics.listen(conf, name, clocks.checked(service.health, timekeeper))

@@ -1,8 +1,7 @@
 """What an operation was asked, and what was decided and reserved for it: one class per action.
 
-Both are stored as JSON in the operation's row. The place where it acts is flat in a plan's JSON,
-as the previous release, which had one class for all actions, writes and reads it. Unknown keys are
-ignored, missing ones take their default.
+Both are stored as JSON in the operation's row. Unknown keys are ignored, missing ones take their
+default, so that an older and a newer release read each other's rows.
 """
 
 from __future__ import annotations

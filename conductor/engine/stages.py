@@ -140,7 +140,7 @@ class Stage(Generic[W]):
 
     Its commit stores the name of the stage that follows, from which the operation continues. It
     continues from the first stage with the task_state that the resource shows if no stage was
-    stored, or if the stored one shows another task_state, as after the previous release.
+    stored, as of an operation that has just begun, or if the stored one shows another task_state.
     """
 
     name: str
@@ -216,8 +216,8 @@ class Table(Generic[W]):
     def back(self, task: W) -> tuple[Undo[W], ...]:
         """Return what is still to be undone, in order; empty if it continues forward.
 
-        If no undo was committed, as by the previous release, all are returned, unless the point of
-        no return may have been passed.
+        If no undo was committed, as no stage with one was known to be reached, all are returned
+        (each looks first), unless the point of no return may have been passed.
         """
         if not task.unwinding:
             return ()

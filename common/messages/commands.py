@@ -174,7 +174,7 @@ class Command(Tagged, Generic[O_co]):
     attempt: int = 0
     resource_type: ResourceType = ResourceType.SERVER
     resource_id: str = ""
-    """What it is about: see ``common.states.ResourceType`` for the form of its ID."""
+    """What it is about: see ``common.resources.states.ResourceType`` for the form of its ID."""
     placed: Placed = _NOWHERE
     deadline: datetime.datetime = _NEVER
     """When the agent must give up and report so."""

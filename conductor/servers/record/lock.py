@@ -16,8 +16,6 @@ from conductor.store.transactions import Transaction
 
 LOG = logger(__name__)
 
-#: the event of both actions, under Nova's name
-
 
 def lock(cloud: Cloud, ctxt: RequestContext, server_uuid: str, reason: str | None) -> None:
     """See ``ConductorRpc.lock_server``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.unit.sources import ROOT, imports, tree
+from tests.unit.sources import ROOT, imports, named, nodes, tree
 
 PARTS = (
     "api",
@@ -19,6 +19,8 @@ PARTS = (
     "micronova",
     "web",
 )
+UNIT = ROOT / "tests" / "unit"
+DRIVERS = frozenset({"psycopg", "pymysql", "sqlite3"})
 
 
 def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:
@@ -31,6 +33,29 @@ def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:
             if named and imports_engine(path) and "writer" in names(path):
                 found.append(str(path.relative_to(ROOT)))
     assert found == []
+
+
+def test_unit_tests_open_no_database() -> None:
+    """Neither SQLite nor a driver: those that do are in `tests/functional`."""
+    assert [str(path.relative_to(ROOT)) for path in UNIT.rglob("*.py") if opens(path)] == []
+
+
+def opens(path: Path) -> bool:
+    """Whether a module imports a driver, or what opens a database, or makes an engine itself."""
+    modules = {
+        name.split(".")[0]
+        for node in imports(path)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else names_of(node))
+    }
+    return (
+        not modules.isdisjoint(DRIVERS)
+        or imports_engine(path)
+        or any(isinstance(one, ast.Call) and named(one) == "create_engine" for one in nodes(path))
+    )
+
+
+def names_of(node: ast.Import) -> list[str]:
+    return [alias.name for alias in node.names]
 
 
 def imports_engine(path: Path) -> bool:

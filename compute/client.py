@@ -25,7 +25,8 @@ Answer = TypeVar("Answer")
 
 
 class ComputeClient:
-    """Sends commands to the worker that carries a host's agent, which reports, and asks agents.
+    """``WorkerRpc`` and ``WorkerEvents``: sends commands to the worker that carries a host's
+    agent, which reports, and asks agents.
 
     A worker is named with its tenure: in another one it takes no notice of a command.
     """
@@ -44,7 +45,6 @@ class ComputeClient:
         self._everyone = events.to_workers(transport)
 
     def execute(self, ctxt: RequestContext, worker: str, command: Command) -> None:
-        """Send a worker a command; its class says what it does. May be sent twice."""
         self._of(worker).cast(ctxt, WorkerRpc.execute, command=self._sent(worker, command))
 
     def ask(self, ctxt: RequestContext, at: Reachable, question: Question[Answer]) -> Answer:
@@ -58,21 +58,17 @@ class ComputeClient:
     def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
-        """Remove a group from the cluster (best effort; the audit finds what remains)."""
         self._of(worker).cast(
             ctxt, WorkerRpc.remove_group_rules, cluster=cluster, cloud=cloud, group=group
         )
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
-        """Ask a worker whose hosts are not recorded to publish all of them, to placement too."""
         self._of(worker).cast(ctxt, WorkerRpc.introduce)
 
     def announce(self, ctxt: RequestContext) -> None:
-        """Ask every worker to publish everything, for a service that has just started."""
         self._everyone.cast(ctxt, WorkerEvents.announce)
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
-        """Send every worker the allocation ratios of aggregates."""
         self._everyone.cast(ctxt, WorkerEvents.update_ratios, ratios=ratios)
 
     def _of(self, worker: str, seconds: float | None = None) -> TypedClient[WorkerRpc]:

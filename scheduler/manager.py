@@ -1,4 +1,4 @@
-"""The scheduler's RPC endpoints. ``SchedulerClient`` documents them."""
+"""The scheduler's RPC endpoints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ class SchedulerManager:
     def select(
         self, ctxt: RequestContext, request: RequestSpec, alternates: tuple[Alternate, ...]
     ) -> Decision:
-        """Choose and claim a host for one server."""
         ctxt.about(ResourceType.SERVER, request.server_uuid)
         self._check_ready(ctxt)
         with measured.deciding(1):
@@ -49,7 +48,6 @@ class SchedulerManager:
     def select_many(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...]
     ) -> list[Decision]:
-        """Choose and claim hosts for servers that are alike."""
         self._check_ready(ctxt)
         with measured.deciding(len(requests)):
             decisions = self._decider.decide_many(requests)
@@ -59,26 +57,22 @@ class SchedulerManager:
     def preview(
         self, ctxt: RequestContext, requests: tuple[RequestSpec, ...], without: tuple[str, ...]
     ) -> list[Decision]:
-        """Return where servers would go; see ``SchedulerClient.preview``."""
         self._check_ready(ctxt)
         return self._dry_run.place(requests, without)
 
     def capacity(
         self, ctxt: RequestContext, request: RequestSpec, without: tuple[str, ...]
     ) -> Capacity:
-        """Return how many more servers would fit; see ``SchedulerClient.capacity``."""
         self._check_ready(ctxt)
         return self._dry_run.capacity(request, without)
 
     def rebalance(
         self, ctxt: RequestContext, servers: tuple[Movable, ...], limit: int
     ) -> Rebalancing:
-        """Return which servers would have to move; see ``SchedulerClient.rebalance``."""
         self._check_ready(ctxt)
         return self._dry_run.rebalance(servers, limit)
 
     def note_failure(self, ctxt: RequestContext, host: str) -> None:
-        """Record that a build failed on a host."""
         self._table.note_failure(host, clock.utcnow())
 
     def _check_ready(self, ctxt: RequestContext) -> None:
@@ -100,10 +94,8 @@ class HostFactsManager:
         self._table = table
 
     def update_hosts(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """Store the facts of a worker's hosts."""
         senders.check_worker(ctxt.sender, heartbeat.worker)
         self._table.update(heartbeat)
 
     def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
-        """Store the conductor's aggregates, and administrators' settings of hosts."""
         self._table.update_aggregates(settings)

@@ -31,21 +31,28 @@ class ConductorEvents(Protocol):
         """Report that a conductor or scheduler, of a release, consumes its messages."""
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """Report that a worker consumes its messages, with its hosts and operations."""
+        """Report that a worker consumes its messages, with its hosts and operations, whose leases
+        are renewed."""
 
     def report(
         self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
     ) -> None:
-        """Report steps and outcomes of operations."""
+        """Report steps and outcomes of operations, which are passed to their flows."""
 
     def claim_agents(self, ctxt: RequestContext, claim: Claim) -> Granted:
-        """Claim the agents of hosts for a worker, or keep them. A call."""
+        """Claim the agents of hosts for a worker, or keep them. A call.
+
+        What a former worker of them had is carried on.
+        """
 
     def release_agents(self, ctxt: RequestContext, worker: str) -> None:
         """Give up all that a worker, by its address, carries: it has stopped in order."""
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
-        """Ask whether a worker still has this attempt, so that it may undo it. A call."""
+        """Ask whether a worker still has this attempt, so that it may undo it. A call.
+
+        If it has, the attempt's lease is renewed.
+        """
 
     def may_start(
         self, ctxt: RequestContext, worker: str, working: list[Working]
@@ -71,7 +78,7 @@ class ConductorEvents(Protocol):
         """
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
-        """Report VMs of one cluster as they were seen."""
+        """Report VMs of one cluster as they were seen, if no other worker has taken it over."""
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:
         """Ask for the aggregates: a scheduler or worker starts."""

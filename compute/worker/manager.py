@@ -1,4 +1,4 @@
-"""The RPC endpoints of one worker. ``ComputeClient`` documents them."""
+"""The RPC endpoints of one worker."""
 
 from __future__ import annotations
 
@@ -53,20 +53,16 @@ class Manager:
     def execute(
         self, ctxt: RequestContext, command: Annotated[Command, Unreadable.AS_BASE]
     ) -> None:
-        """Accept a command. A command already in progress is answered with a heartbeat."""
         if not self._executor.accept(ctxt, command):
             self._heartbeats.beat()  # it renews the operation's lease
 
     def introduce(self, ctxt: RequestContext) -> None:
-        """Publish all hosts."""
         self._introduce()
 
     def tick(self, ctxt: RequestContext) -> None:
-        """Answer the worker's own tick, now consumed, with a heartbeat."""
         self._heartbeats.beat()
 
     def ask(self, ctxt: RequestContext, cluster: str, question: Question) -> Any:
-        """Answer a question about a cluster; a console proxy's only to open a console."""
         sender = senders.sender_of(ctxt.sender)
         if sender.role == senders.CONSOLE and not isinstance(question, OpenConsole):
             raise Forbidden("A console proxy may ask to open consoles only.")
@@ -78,7 +74,6 @@ class Manager:
     def remove_group_rules(
         self, ctxt: RequestContext, cluster: str, cloud: str, group: str
     ) -> None:
-        """Remove a strict server group from the cluster."""
         try:
             nobody = StrictGroup(group, apart=False)
             self._carried(cluster).converge_affinity(cloud, nobody, {})
@@ -105,9 +100,7 @@ class EventEndpoint:
         self._heartbeats, self._set_ratios = heartbeats, set_ratios
 
     def announce(self, ctxt: RequestContext) -> None:
-        """Publish all facts, for a service that has just started."""
         self._heartbeats.announce()
 
     def update_ratios(self, ctxt: RequestContext, ratios: Ratios) -> None:
-        """Take over the allocation ratios of aggregates."""
         self._set_ratios(ratios)

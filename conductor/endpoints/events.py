@@ -37,21 +37,17 @@ class EventEndpoint:
         self._reporters = Reporters(cloud.store, cloud.conf.conductor.host_down_seconds)
 
     def alive(self, ctxt: RequestContext, binary: str, host: str, version: str = "") -> None:
-        """Record a conductor's or scheduler's sign of life."""
         self._store.run(lambda c: registry.seen(c, binary, [host], worker=host, version=version))
 
     def claim_agents(self, ctxt: RequestContext, claim: Claim) -> Granted:
-        """Take or renew a worker's leases, and have what a former worker had carried on."""
         senders.check_worker(ctxt.sender, claim.worker)
         return self._reports.claim(claim)
 
     def release_agents(self, ctxt: RequestContext, worker: str) -> None:
-        """End a worker's leases."""
         senders.check_worker(ctxt.sender, worker)
         self._store.run(lambda c: agent_leases.release(c, worker))
 
     def heartbeat(self, ctxt: RequestContext, heartbeat: Heartbeat) -> None:
-        """Take over a worker's hosts, and renew the leases of its operations."""
         senders.check_worker(ctxt.sender, heartbeat.worker)
         named = {*heartbeat.hosts, *(facts.host for facts in heartbeat.facts)}
         self._reporters.check_claim(ctxt.sender, named)
@@ -60,14 +56,12 @@ class EventEndpoint:
     def report(
         self, ctxt: RequestContext, reports: Annotated[list[Report], Unreadable.LEFT_OUT]
     ) -> None:
-        """Store steps, and pass outcomes to their flows."""
         for worker in {one.worker for one in reports}:
             senders.check_worker(ctxt.sender, worker)
         self._reporters.check_hosts(ctxt.sender, {one.host for one in reports})
         self._reports.take(reports)
 
     def may_undo(self, ctxt: RequestContext, worker: str, working: Working) -> bool:
-        """Renew the lease of an attempt, if the worker still holds it; return whether it does."""
         senders.check_worker(ctxt.sender, worker)
         self._reporters.check_hosts(ctxt.sender, {working.host})
         return self._reports.may_undo(worker, working)
@@ -75,36 +69,30 @@ class EventEndpoint:
     def may_start(
         self, ctxt: RequestContext, worker: str, working: list[Working]
     ) -> list[Working]:
-        """Record that VMs may run from now on, of the attempts that the worker still holds."""
         senders.check_worker(ctxt.sender, worker)
         self._reporters.check_hosts(ctxt.sender, {one.host for one in working})
         return self._reports.may_start(worker, working)
 
     def owners(self, ctxt: RequestContext, worker: str) -> list[GuestOwner]:
-        """Return whose the VMs on a worker's hosts are, as recorded."""
         senders.check_worker(ctxt.sender, worker)
         with self._store.read() as connection:
             return servers.owners(connection, worker)
 
     def health_checks(self, ctxt: RequestContext, worker: str) -> list[GuestCheck]:
-        """Return which members of groups on a worker's hosts are to be checked."""
         senders.check_worker(ctxt.sender, worker)
         with self._store.read() as connection:
             return checks.of_worker(connection, worker)
 
     def report_health(self, ctxt: RequestContext, worker: str, found: list[GuestHealth]) -> None:
-        """Store what the checks of members say."""
         senders.check_worker(ctxt.sender, worker)
         self._store.run(lambda c: checks.take(c, worker, found))
 
     def time(self, ctxt: RequestContext) -> float:
-        """Return the time of the database's clock."""
         if not (clock.is_followed() or self._store.shares_clock):
             raise Unavailable("This conductor has not read the database's clock yet.")
         return clock.seconds()
 
     def vm_states(self, ctxt: RequestContext, seen: VmStates) -> None:
-        """Compare VMs with the record, unless another worker has taken the cluster over."""
         senders.check_worker(ctxt.sender, seen.worker)
         self._reporters.check_cluster(ctxt.sender, seen.cluster)
         with self._store.read() as connection:
@@ -113,5 +101,4 @@ class EventEndpoint:
             self._vm_sync.take(seen)
 
     def publish_aggregates(self, ctxt: RequestContext) -> None:
-        """Publish the aggregates to schedulers and workers."""
         self._notifier.publish(ctxt)

@@ -56,7 +56,7 @@ class Selects:
         self._combining = Combining[_Asked, Decision](self._ask, MOST)
 
     def select(self, ctxt: RequestContext, request: RequestSpec) -> Decision:
-        """Return the decision on a build. Raises as ``SchedulerClient.select``, and Undecided."""
+        """Return the decision on a build. Raises as ``SchedulerRpc.select``, and Undecided."""
         return self._combining.do(_Asked(ctxt, request), request.kind)
 
     def _ask(self, together: Sequence[_Asked]) -> Sequence[Decision | Exception]:

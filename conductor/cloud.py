@@ -15,7 +15,7 @@ from common import clock, failures
 from common.errors import Unavailable
 from common.failures import Verdict
 from common.messages.commands import Command, Destroy, Placed
-from common.messages.reports import Failure, Outcome
+from common.messages.reports import Category, Failure, Outcome
 from common.resources.filtering import Filtering
 from compute.client import ComputeClient
 from conductor.plans import Place
@@ -125,7 +125,7 @@ class Cloud:
 
         taken = self.store.run(work)
         if taken is None and operation.overslept:
-            raise Unavailable(f"The agent of host {host} does not answer.")
+            raise Unavailable(silence(host))
         return taken
 
     def send(self, operation: Operation, command: Command) -> bool:
@@ -154,6 +154,16 @@ class Cloud:
     def wait(self, operation: Operation, seconds: float) -> None:
         """Postpone the operation: no process works on it for that long."""
         self.store.run(lambda c: leases.postpone(c, operation.id, seconds))
+
+
+def silence(host: str | None) -> str:
+    """Return why nothing can be sent to a host: its agent is down."""
+    return f"The agent of host {host} does not answer."
+
+
+def silent(host: str | None) -> Failure:
+    """Return the failure of what was to be sent to a host whose agent is down."""
+    return Failure(Category.NODE_UNHEALTHY, silence(host), host=host)
 
 
 def placed(operation: Operation) -> Placed | None:

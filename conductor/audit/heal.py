@@ -21,7 +21,7 @@ from conductor.audit import proof
 from conductor.audit.kinds import Verb
 from conductor.audit.proof import RefusedError
 from conductor.audit.records import PRESENT
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, silence
 from conductor.engine import start
 from conductor.engine.runner import Runner
 from conductor.images import remove_file, remove_template
@@ -174,7 +174,7 @@ class Healer:
             raise RefusedError(f"VMID {vmid} is somebody's by now.")
         host, node = proof.host(connection, cluster, finding.node)
         if self._cloud.worker_of(connection, host) is None:
-            raise RefusedError(f"The agent of host {host} does not answer.")
+            raise RefusedError(silence(host))
         where = Place(host, None, cluster, node, vmid)
         image_id = str(finding.evidence["description_names"])
         operation = remove_template.begin(connection, self._cloud, where, image_id)
@@ -266,7 +266,7 @@ class Healer:
             host, _ = proof.host(connection, cluster, finding.node)
             worker = self._cloud.worker_of(connection, host)
         if worker is None:
-            raise RefusedError(f"The agent of host {host} does not answer.")
+            raise RefusedError(silence(host))
         if any(row.task_state or row.vm_state == VmState.BUILDING for row in there):
             raise RefusedError("A server of the group is being worked on.")
         members = {row.vmid: row.uuid for row in there if row.vm_state in PRESENT}

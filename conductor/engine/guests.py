@@ -7,7 +7,7 @@ from common.errors import Conflict, ServerStateConflict, Unavailable, Unimplemen
 from common.messages.guests import Diagnostics, GuestTarget
 from common.messages.questions import Diagnose, ReadConsoleLog
 from common.resources.states import PowerState
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, silence
 from conductor.engine.access import scope
 from conductor.store.records import Server
 from conductor.store.servers import servers
@@ -55,7 +55,7 @@ def target(cloud: Cloud, connection: Transaction, server: Server) -> GuestTarget
         raise Conflict(f"Instance {server.uuid} is not ready")
     worker = cloud.worker_of(connection, server.host)
     if worker is None:
-        raise Unavailable(f"The agent of host {server.host} does not answer.")
+        raise Unavailable(silence(server.host))
     return GuestTarget(
         server.uuid, worker, str(server.cluster), str(server.node), int(server.vmid or 0)
     )

@@ -9,7 +9,7 @@ from common.errors import Unavailable
 from common.messages.facts import HostFacts
 from common.messages.questions import Agent, ListTasks
 from common.messages.tasks import TaskFacts
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, silence
 from conductor.store.hosts import registry
 
 
@@ -25,7 +25,7 @@ class HostAgent:
     def target(self) -> Agent:
         """Where questions are sent. Raises Unavailable."""
         if self.worker is None:
-            raise Unavailable(f"The agent of host {self.facts.host} does not answer.")
+            raise Unavailable(silence(self.facts.host))
         return Agent(self.worker, self.facts.cluster)
 
 

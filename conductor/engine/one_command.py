@@ -27,7 +27,7 @@ from common.log import logger
 from common.messages.commands import Command, Placed
 from common.messages.reports import Category, Failure, Outcome, outcome_named_by
 from common.resources.states import OperationState
-from conductor.cloud import Cloud, backoff, placed
+from conductor.cloud import Cloud, backoff, placed, silent
 from conductor.engine import close
 from conductor.engine.command_end import End
 from conductor.engine.stages import Out, Stage, Table, W, only
@@ -192,9 +192,7 @@ class OneCommand(abc.ABC, Generic[W, Out]):
 
     def silent(self, task: W) -> Failure:
         """Return the failure of an operation whose agent does not answer."""
-        host = self.host(task)
-        text = f"The agent of host {host} does not answer."
-        return Failure(Category.NODE_UNHEALTHY, text, host=host)
+        return silent(self.host(task))
 
     def too_late(self, task: W) -> Failure:
         """Return the failure at the deadline, with what it waited for."""

@@ -17,7 +17,7 @@ from common.log import logger
 from common.messages.commands import Destroy
 from common.messages.reports import Built, Category, Failure, Outcome, Removed
 from common.resources.states import OPEN_STATES, OperationState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of, not_again, placed
+from conductor.cloud import Cloud, backoff, failure_of, not_again, placed, silence, silent
 from conductor.engine import unwinding
 from conductor.engine.stages import Table, Task, Undo, answer
 from conductor.engine.undoing import Undoing
@@ -88,16 +88,13 @@ class Unwinding:
         that may run, and a second one must not: then it is waited for until the deadline.
         """
         host = str(operation.plan.target.host)
-        text = f"The agent of host {host} does not answer."
         if operation.may_run == operation.attempt:
-            self._await_agent(operation, f"{text} The VM may run there already.")
+            self._await_agent(operation, f"{silence(host)} The VM may run there already.")
             return
         self._cloud.scheduler.note_failure(operation.ctxt, host)
-        failure = Failure(
-            Category.NODE_UNHEALTHY,
-            text,
-            "conductor_leave_host",
-            host,
+        failure = dataclasses.replace(
+            silent(host),
+            step="conductor_leave_host",
             clean=False,
             left=(f"VM {operation.plan.target.vmid} on {host}, if it was made",),
             verdict=Verdict.AWAIT_HOST.value,

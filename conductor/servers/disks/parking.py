@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from common.messages.commands import Power, PowerAction
-from common.messages.reports import Category, Failure
-from conductor.cloud import Cloud
+from common.messages.reports import Failure
+from conductor.cloud import Cloud, silent
 from conductor.engine import close
 from conductor.engine.stages import Task
 from conductor.plans import Place
@@ -41,9 +41,7 @@ class Parking:
         return claims.hold(self._cloud.placement, task.server, facts.uuid, amounts)
 
     def _no_agent(self, task: Task, host: str | None = None) -> Failure:
-        host = host or str(task.server.host)
-        text = f"The agent of host {host} does not answer."
-        return Failure(Category.NODE_UNHEALTHY, text, host=host)
+        return silent(host or str(task.server.host))
 
     def _on_superseded(self, task: Task) -> None:
         close.overtaken(self._cloud, task)

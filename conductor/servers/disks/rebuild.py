@@ -18,7 +18,7 @@ from common.messages.commands import EndSwap, MakeVolume, Swap
 from common.messages.reports import Built, Category, Failure, Step, VmSeen, VolumeMade
 from common.messages.scheduling import Decision, RequestSpec
 from common.resources.states import OperationState, PowerState, TaskState, VmState
-from conductor.cloud import Cloud, failure_of
+from conductor.cloud import Cloud, failure_of, silent
 from conductor.engine import close
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
@@ -168,8 +168,7 @@ class RebuildFlow(Swapping):
     def _make(self, task: Task) -> None:
         """Have the volume's new content made, beside what it has."""
         if not self._root.send(task):
-            text = f"The agent of host {task.server.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
+            self._failed(task, silent(task.server.host))
 
     def _made(self, task: Task, outcome: VolumeMade) -> Task | None:
         if outcome.ok and outcome.volume is not None:

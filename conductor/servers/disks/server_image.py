@@ -14,7 +14,7 @@ from common.messages.commands import Copy
 from common.messages.reports import Category, Copied, CopiedDisk, Failure
 from common.messages.scheduling import ImageHome
 from common.resources.states import ACTIONS, OperationState
-from conductor.cloud import Cloud, failure_of, placed
+from conductor.cloud import Cloud, failure_of, placed, silent
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.images import remove_image
@@ -83,8 +83,7 @@ class ServerImageFlow:
             return
         about = operation.about(where, operation.deadline or clock.utcnow())
         if not self._cloud.send(operation, operation.ordered(Copy).begun(*about)):
-            text = f"The agent of host {where.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
+            self._failed(task, silent(where.host))
 
     def _on_outcome(self, task: Task, outcome: Copied) -> None:
         """Take the agent's outcome: the image is active, another attempt, or it is removed."""

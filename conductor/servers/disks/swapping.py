@@ -13,7 +13,7 @@ from common import clock
 from common.messages.commands import EndSwap, Swap
 from common.messages.reports import Category, Failure
 from common.resources.states import OperationState, VmState
-from conductor.cloud import Cloud, backoff, placed
+from conductor.cloud import Cloud, backoff, placed, silent
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Table, Task, Undo
 from conductor.images import image_source
@@ -91,8 +91,7 @@ class Swapping(ABC):
                 operation, Swap(*operation.about(where, deadline), **(fields | values))
             )
         ):
-            text = f"The agent of host {server.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=server.host))
+            self._failed(task, silent(server.host))
 
     def _tagged(self, server: Server) -> list[tuple[int, str, str]]:
         """Return what the config drive says of the volumes that their user has given a name."""

@@ -15,9 +15,9 @@ from typing import Any
 
 from common.messages.commands import Command, Move, Power, PowerAction, Shape
 from common.messages.facts import HostFacts
-from common.messages.reports import Category, Failure, Outcome
+from common.messages.reports import Failure, Outcome
 from common.resources.states import TaskState, VmState
-from conductor.cloud import Cloud, failure_of
+from conductor.cloud import Cloud, failure_of, silent
 from conductor.engine import close
 from conductor.engine.stages import Stage, Task, Undo, answer
 from conductor.plans import Place, ResizePlan
@@ -208,8 +208,7 @@ class ColdMove:
     # --- failure
 
     def _no_agent(self, task: Task, where: Place) -> None:
-        text = f"The agent of host {where.host} does not answer."
-        self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=where.host))
+        self._failed(task, silent(where.host))
 
     def _failed(self, task: Task, failure: Failure) -> None:
         """Try again where waiting may help; else undo what was done."""

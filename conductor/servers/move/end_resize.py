@@ -13,7 +13,7 @@ from common.messages.commands import Grow, Shape
 from common.messages.reports import Category, Failure, VmSeen
 from common.resources.migrations import MigrationStatus
 from common.resources.states import OperationState, PowerState, TaskState, VmState
-from conductor.cloud import Cloud, failure_of, placed
+from conductor.cloud import Cloud, failure_of, placed, silent
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, answer
@@ -53,9 +53,7 @@ class _SecondHalf:
         close.log_failed(task.operation, failure)
 
     def _no_agent(self, task: Task) -> None:
-        host = task.server.host
-        text = f"The agent of host {host} does not answer."
-        self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
+        self._failed(task, silent(task.server.host))
 
     def _hold(self, task: Task, flavor: shaping.Flavor) -> None:
         """Hold one size only. Raises Unavailable to be repeated later."""

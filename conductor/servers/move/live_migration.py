@@ -20,7 +20,7 @@ from common.messages.reports import Category, Failure, Moved, Step
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
 from common.resources.states import OperationState, TaskState
-from conductor.cloud import Cloud, failure_of
+from conductor.cloud import Cloud, failure_of, silent
 from conductor.engine import close, unwinding
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
 from conductor.plans import NOWHERE, LiveMigrationPlan
@@ -128,9 +128,7 @@ class LiveMigrationFlow:
         if self._is_aborted(task):
             unwinding.begin(self._cloud, self.table(), task, _aborted(task))
         elif not move_command.send_live(self._cloud, task):
-            host = _plan(task).source.host
-            text = f"The agent of host {host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=host))
+            self._failed(task, silent(_plan(task).source.host))
 
     def _moved(self, task: Task, outcome: Moved) -> Task | None:
         """Take the agent's outcome: on, another host, another try, or back."""

@@ -20,7 +20,7 @@ from common.messages.reports import Category, Failure, VmSeen
 from common.messages.scheduling import Decision
 from common.resources.migrations import MigrationStatus
 from common.resources.states import TaskState, VmState
-from conductor.cloud import Cloud, failure_of
+from conductor.cloud import Cloud, failure_of, silent
 from conductor.engine import close, unwinding
 from conductor.engine.cases import Cases
 from conductor.engine.stages import Stage, Table, Task, Undo, answer
@@ -182,8 +182,7 @@ class ResizeFlow:
 
     def _shape(self, task: Task) -> None:
         if not shaping.send(self._cloud, task, forward=True):
-            text = f"The agent of host {task.server.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text, host=task.server.host))
+            self._failed(task, silent(task.server.host))
 
     def _on_outcome(self, task: Task, outcome: VmSeen) -> None:
         """Take the agent's outcome: VERIFY_RESIZE, another attempt, or back."""

@@ -9,7 +9,7 @@ from common.messages.questions import Agent, SteerMigration
 from common.resources import locks
 from common.resources.migrations import MigrationStatus
 from common.resources.states import TaskState
-from conductor.cloud import Cloud
+from conductor.cloud import Cloud, silence
 from conductor.engine.access import scope
 from conductor.store import call_answers, change_events
 from conductor.store.ledger import operations as ledger
@@ -53,7 +53,7 @@ def steer(cloud: Cloud, ctxt: RequestContext, uuid: str, number: int, *, abort: 
         return
     why = None
     if worker is None:
-        why = f"The agent of host {server.host} does not answer."
+        why = silence(server.host)
     else:
         order = SteerMigration(server.vmid or 0, str(server.node), server.uuid, abort)
         why = cloud.compute.ask(ctxt, Agent(worker, str(server.cluster)), order)

@@ -17,7 +17,7 @@ from common.log import logger
 from common.messages.commands import Destroy, Placed
 from common.messages.reports import Category, Failure, Removed
 from common.resources.states import OperationState, TaskState, VmState
-from conductor.cloud import Cloud, backoff, failure_of
+from conductor.cloud import Cloud, backoff, failure_of, silence
 from conductor.engine import batch_close, close, unwinding
 from conductor.engine.batch_close import Ended, Ending
 from conductor.engine.stages import Stage, Table, Task, answer
@@ -71,8 +71,7 @@ class Delete:
         worker = leases.worker_with(operation.lease_owner) if task.fresh else None
         worker = worker or self._cloud.take_to(operation, server.host)
         if worker is None:
-            text = f"The agent of host {server.host} does not answer."
-            self._failed(task, Failure(Category.NODE_UNHEALTHY, text))
+            self._failed(task, Failure(Category.NODE_UNHEALTHY, silence(server.host)))
             return
         timeout = self._cloud.conf.conductor.action_timeout_seconds
         where = Placed(server.host, server.cluster or "", server.node or "", server.vmid)

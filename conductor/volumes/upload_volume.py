@@ -13,7 +13,6 @@ from common.context import RequestContext
 from common.errors import Invalid
 from common.messages.commands import Copy
 from common.messages.reports import Copied, Failure
-from common.messages.scheduling import ImageHome
 from common.resources.image_attributes import is_property
 from common.resources.states import ResourceType
 from common.resources.volumes import RULES, VolumeAction
@@ -23,14 +22,11 @@ from conductor.engine import start
 from conductor.engine.command_end import End
 from conductor.engine.stages import Stage, Undo
 from conductor.engine.unwound_command import UnwoundCommand
-from conductor.images import remove_image
+from conductor.images import new_template, remove_image
 from conductor.plans import Place, UploadVolumePlan
 from conductor.rpc.volumes.volumes import NewVolumeImage
-from conductor.store.hosts import registry
 from conductor.store.images import server_images
-from conductor.store.ledger import leases
 from conductor.store.quotas import image_quotas
-from conductor.store.servers import vmids
 from conductor.store.transactions import Transaction
 from conductor.store.volumes import snapshots, volumes
 from conductor.volumes import uncertain
@@ -114,25 +110,8 @@ class UploadVolumeFlow(UnwoundCommand[VolumeWork, Copied], VolumeCommand[Copied]
 
     def _reserve(self, task: VolumeWork) -> VolumeWork:
         """Reserve the template's VMID. Raises BandExhausted to be tried again later."""
-        return self._cloud.store.run(lambda c: self._save(c, task))
-
-    def _save(self, connection: Transaction, task: VolumeWork) -> VolumeWork:
-        operation = task.operation
-        plan = operation.planned(UploadVolumePlan)
-        target = plan.target
-        facts, _ = registry.host(connection, str(target.host))
-        vmid = vmids.reserve(connection, str(target.cluster), None, None)
-        shared = any(one.shared for one in facts.storages if one.name == facts.vm_storage)
-        home = ImageHome(str(target.cluster), facts.vm_storage, str(target.node), shared)
-        plan = dataclasses.replace(
-            plan.with_fields(storage=facts.vm_storage),
-            target=dataclasses.replace(target, vmid=vmid),
-        )
-        leases.advance(connection, operation, plan, "copy", self._cloud.name)
-        # After it was compared and set: another conductor may have gone on already.
-        server_images.save(connection, operation.ordered(Copy).image_id, home, vmid)
-        now = task.at("copy")
-        return dataclasses.replace(now, operation=dataclasses.replace(now.operation, plan=plan))
+        run, stage = self._cloud.store.run, self.stage
+        return run(lambda c: new_template.reserve(c, self._cloud, task, stage))
 
     def succeeded(self, task: VolumeWork, outcome: Copied) -> bool:
         """Return whether there is a copy."""

@@ -66,7 +66,7 @@ def carry_out(
         except Abandoned:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, what was made must go
-            failed = as_error(error)
+            failed = as_error(job, error)
             job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
             kept = job.done_before or is_kept()
             undone = Unwound(gone=False) if kept else _unwind(job, steps[: position + 1])
@@ -74,7 +74,7 @@ def carry_out(
     return None
 
 
-def as_error(error: Exception) -> HypervisorError:
+def as_error(job: Job, error: Exception) -> HypervisorError:
     """Return any error of a step as one with a category; bugs are logged with traceback."""
     if isinstance(error, HypervisorError):
         return error
@@ -82,7 +82,8 @@ def as_error(error: Exception) -> HypervisorError:
         return HypervisorError(
             Category.CREATION_FAILED, "The operation was cancelled by a later one."
         )
-    LOG.error("A step failed unexpectedly.", exc_info=error)
+    of = job.command
+    LOG.error("A step of %s %s failed.", of.resource_type, of.resource_id, exc_info=error)
     return HypervisorError(Category.CREATION_FAILED, f"A step broke: {type(error).__name__}.")
 
 
@@ -112,7 +113,7 @@ def remove(job: Job, name: str, undo: Callable[[], Removal]) -> Removal:
     except Abandoned:
         raise
     except Exception as error:  # noqa: BLE001 - reported, and the other undos still run
-        failed = as_error(error)
+        failed = as_error(job, error)
         job.journal.end(ERROR, {"error": failed.message, "category": failed.category.value})
         left = failed.left or (f"{name}: {failed.message}",)
         return Removal(False, (), left, failed.remedy)

@@ -169,7 +169,7 @@ class Runner:
         """
         flow = self._flows.get(operation.action)
         if flow is None:
-            LOG.warning("The outcome of %s is left to a newer conductor.", operation.action)
+            LOG.warning("The outcome of %s is left to a newer conductor.", operation.title)
             return
         self._run(self._others, operation, lambda: flow.finished(operation, outcome))
 

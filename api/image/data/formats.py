@@ -77,25 +77,27 @@ class Inspected:
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._wrapper)
 
-    def found(self) -> Mapping[str, format_inspector.FileInspector]:
+    def found(self, image_id: str) -> Mapping[str, format_inspector.FileInspector]:
         """Return what the whole file is taken for: format → its inspector; at least raw."""
         try:
             return {str(one): one for one in self._wrapper.formats or ()}
         except Exception as error:
             # The inspectors parse what strangers send, and fail in ways of their own.
-            LOG.info("The data of an image can't be inspected: %r", error)
+            LOG.info("The data of image %s can't be inspected: %r", image_id, error)
             raise UnsupportedMedia("The format of the image can't be found out.") from error
 
 
-def virtual_size(file: BinaryIO, size_bytes: int, disk_format: str, inspected: Inspected) -> int:
-    """Return the size of the disk that an image holds, bytes.
+def virtual_size(
+    file: BinaryIO, size_bytes: int, disk_format: str, inspected: Inspected, image_id: str
+) -> int:
+    """Return the size of the disk that an image holds, bytes; the log names its ID.
 
     Raises UnsupportedMedia unless the file is of this format, Invalid if it holds no disk or
     refers to other files.
     """
     if not size_bytes:
         raise Invalid("The image has no data.")
-    found = inspected.found()
+    found = inspected.found(image_id)
     _check_format(file, size_bytes, disk_format, found.keys() - {"raw"})
     size = size_bytes
     if disk_format == "qcow2":

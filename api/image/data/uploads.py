@@ -78,7 +78,7 @@ class Uploads:
         Raises what ``formats.virtual_size`` does, and Gone for an image that was deleted.
         """
         size = formats.virtual_size(
-            upload.file, upload.size_bytes, found.disk_format, upload.inspected
+            upload.file, upload.size_bytes, found.disk_format, upload.inspected, found.id
         )
         self.spool.complete(found.id, upload)
         data = ImageData(

@@ -38,7 +38,8 @@ class MoveRoom:
         try:
             due = self._due(movers)
         except MicronovaError as error:
-            LOG.warning("No move that waits for room is woken: %s", error.message)
+            bulks = ", ".join(str(one) for one in sorted({one.operation_id for one in movers}))
+            LOG.warning("Bulk migrations %s: no move is woken: %s", bulks, error.message)
             return
         if due:
             LOG.info("%d moves that wait for room are tried.", len(due))

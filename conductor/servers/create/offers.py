@@ -46,7 +46,7 @@ class Offers:
         try:
             found = self._cloud.scheduler.preview(operation.ctxt, requests)
         except Unavailable as error:
-            LOG.info("No flavor is named to the owner: %s", error.message)
+            LOG.info("%s: no flavor is named: %s", operation.title, error.message)
             return []
         names = [one.name for one, at in zip(tried, found, strict=True) if at.host is not None]
         self._answered = (operation.request_id, names)

@@ -93,9 +93,10 @@ class GroupFlow:
             return
         ctxt = _of_maker(found.look, task.operation)
         for uuid in found.round.deletes:
-            self._begin(functools.partial(self._accept.act, ctxt, uuid, "delete"))
+            self._begin(uuid, functools.partial(self._accept.act, ctxt, uuid, "delete"))
         for member, repair in found.round.repairs:
-            self._begin(functools.partial(self._repairs.by_policy, ctxt, member, repair))
+            by_policy = functools.partial(self._repairs.by_policy, ctxt, member, repair)
+            self._begin(member.server_uuid, by_policy)
         self._replace_lost(task, ctxt, found.round.lost)
         for member_id in found.round.creates:
             if not self._create(task, member_id):
@@ -103,14 +104,14 @@ class GroupFlow:
         if found.round.added or found.round.changed or found.round.creates:
             self._cloud.wake()
 
-    def _begin(self, begin: Callable[[], Operation | None]) -> None:
+    def _begin(self, server_uuid: str | None, begin: Callable[[], Operation | None]) -> None:
         """Begin something on a server; what is refused now is seen by the next look."""
         try:
             operation = begin()
         except (StaleTransition, Unavailable):
             raise
         except MicronovaError as error:
-            LOG.info("A member is left as it is for now: %s", error.message)
+            LOG.info("Server %s is left as it is for now: %s", server_uuid, error.message)
             return
         if operation is not None:
             self._cloud.start(operation)

@@ -64,17 +64,21 @@ def reset_state(cloud: Cloud, ctxt: RequestContext, server_uuid: str, state: VmS
         _record(connection, reset, server, under_way)
         return holders
 
-    _release(cloud, cloud.store.run(work))
+    _release(cloud, server_uuid, cloud.store.run(work))
     LOG.warning("Server %s was reset to %s by an administrator.", server_uuid, state)
 
 
-def _release(cloud: Cloud, holders: tuple[str, ...]) -> None:
+def _release(cloud: Cloud, server_uuid: str, holders: tuple[str, ...]) -> None:
     """Give back what migrations held that were confirmed by this; else the audit does."""
     try:
         for holder in holders:
             cloud.placement.release(holder)
     except Unavailable as error:
-        LOG.warning("What migrations hold in placement is left to the audit: %s", error.message)
+        LOG.warning(
+            "What migrations of server %s hold in placement is left to the audit: %s",
+            server_uuid,
+            error.message,
+        )
 
 
 def _under_way(connection: Transaction, server: Server) -> Operation | None:

@@ -31,7 +31,7 @@ def size_of(data: bytes, disk_format: str, piece: int = 1 << 16) -> int:
     pieces = (data[at : at + piece] for at in range(0, len(data), piece))
     inspected = formats.Inspected(pieces)
     assert b"".join(inspected) == data
-    return formats.virtual_size(io.BytesIO(data), len(data), disk_format, inspected)
+    return formats.virtual_size(io.BytesIO(data), len(data), disk_format, inspected, "i")
 
 
 class Img:

@@ -61,7 +61,8 @@ def write_group(
         group: StrictGroup = build.group  # type: ignore[assignment]  # the step says so
         return affinity.join(build.cloud, group, build.placed.vmid, proven)
     except HypervisorError as error:
-        LOG.warning("VM %d is in no affinity rule: %s", build.placed.vmid, error.message)
+        vmid, server_uuid = build.placed.vmid, build.resource_id
+        LOG.warning("VM %d of server %s is in no rule: %s", vmid, server_uuid, error.message)
         return {"warning": f"No affinity rule was written: {error.message}"}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import datetime
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -72,10 +72,7 @@ class Listing:
         """
         (limits, offset), wanted = page(call), self.wanted(call)
         found = call.read(self.listing, wanted, order(call, self.sortable), limits, offset)
-        noun = path.partition("/")[0]
-        answer: dict[str, Any] = {noun: [view(call, one) for one in found]}
-        if found and len(found) == limits.limit:
-            answer[f"{noun}_links"] = following(call, path, found[-1].id)
+        answer = shown(call, path, [view(call, one) for one in found], limits)
         if call.version >= _COUNTED_SINCE and call.query.boolean("with_count"):
             answer["count"] = call.read(self.count, wanted)
         return answer
@@ -189,14 +186,9 @@ def snapshots(call: Call) -> SnapshotFilter:
     filters.require_known(call, "snapshot")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
-    equal = {
-        column: value
-        for name, column in _EQUAL_SNAPSHOTS.items()
-        if (value := call.query.last(name)) is not None
-    }
     return SnapshotFilter(
         project_id=project if everybody else call.project,
-        equal=equal,
+        equal=equal(call, _EQUAL_SNAPSHOTS),
         name_part=call.query.last("name~") if call.version >= 34 else None,
         metadata=mapping(call, "metadata") if call.version >= 22 else {},
         availability_zone=call.query.last("availability_zone"),
@@ -210,17 +202,18 @@ def backups(call: Call) -> BackupFilter:
     filters.require_known(call, "backup")
     everybody = call.is_admin and call.query.boolean("all_tenants")
     project = call.query.last("project_id") or call.query.last("tenant_id")
-    equal = {
-        column: value
-        for name, column in _EQUAL_BACKUPS.items()
-        if (value := call.query.last(name)) is not None
-    }
     return BackupFilter(
         project_id=project if everybody else call.project,
-        equal=equal,
+        equal=equal(call, _EQUAL_BACKUPS),
         name_part=call.query.last("name~") if call.version >= 34 else None,
         nothing=filters.finds_nothing(call, "backup", *_EQUAL_BACKUPS, *_PROJECTS),
     )
+
+
+def equal(call: Call, columns: Mapping[str, str]) -> dict[str, str]:
+    """Return the value that a query asks for of each column, by the names of its filters."""
+    asked = ((column, call.query.last(name)) for name, column in columns.items())
+    return {column: value for column, value in asked if value is not None}
 
 
 def mapping(call: Call, name: str) -> dict[str, str]:
@@ -258,6 +251,20 @@ def _times(call: Call, name: str) -> list[tuple[str, datetime.datetime]]:
         except ValueError as error:
             raise Invalid(f"Invalid filter {name}: {part[:255]}") from error
     return found
+
+
+def shown(
+    call: Call, path: str, found: list[dict[str, Any]], limits: Page, noun: str = ""
+) -> dict[str, Any]:
+    """Return a page below its noun: what `path` begins with, unless another is given.
+
+    If there may be more there is a link to the next page.
+    """
+    noun = noun or path.partition("/")[0]
+    answer: dict[str, Any] = {noun: found}
+    if found and len(found) == limits.limit:
+        answer[f"{noun}_links"] = following(call, path, found[-1]["id"])
+    return answer
 
 
 def following(call: Call, path: str, last: str) -> list[dict[str, str]]:

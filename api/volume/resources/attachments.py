@@ -53,11 +53,7 @@ class Attachments:
             volumes.attachment_listing,
             Filter(
                 call.query.last("project_id") if everybody else call.project,
-                equal={
-                    column: value
-                    for name, column in _EQUAL.items()
-                    if (value := call.query.last(name)) is not None
-                },
+                equal=queries.equal(call, _EQUAL),
             ),
             queries.order(call, volumes.SORTABLE_ATTACHMENTS),
             page,

@@ -32,9 +32,7 @@ class Messages:
         filters.require_known(call, "message")
         wanted, order, page, offset = Filter(call.project), [], Page(queries.MAX_LIMIT), 0
         if call.version >= _PAGED_SINCE:
-            named = {name: call.query.last(name) for name in FILTERS}
-            equal = {name: value for name, value in named.items() if value is not None}
-            wanted = Filter(call.project, equal)
+            wanted = Filter(call.project, queries.equal(call, {name: name for name in FILTERS}))
             order = queries.order(call, SORTABLE)
             page, offset = queries.page(call)
             marker = call.query.last("marker")
@@ -42,11 +40,7 @@ class Messages:
             if call.query.last("message_level") not in (None, _LEVEL):
                 return {"messages": []}
         found = call.read(reads.listing, wanted, order, page, offset)
-        answer: dict[str, Any] = {"messages": [_view(call, one) for one in found]}
-        if found and len(found) == page.limit:
-            last = ids.numbered(_KIND, found[-1].operation_id)
-            answer["messages_links"] = queries.following(call, "messages", last)
-        return answer
+        return queries.shown(call, "messages", [_view(call, one) for one in found], page)
 
     @operation("message:get", since="3.3")
     def show(self, call: Call, message_id: str) -> Any:

@@ -40,23 +40,15 @@ class Transfers:
     @staticmethod
     def _listed(call: Call, view: Any) -> Any:
         everybody = call.is_admin and call.query.boolean("all_tenants")
-        equal = {
-            column: value
-            for name, column in _EQUAL.items()
-            if (value := call.query.last(name)) is not None
-        }
         page, offset = queries.page(call)
         order = [("created_at", False)]
         if call.version >= _PAGED_SINCE:
             asked = queries.order(call, transfers.SORTABLE)
             order = asked or [("created_at", True)]
-        wanted = Filter(None if everybody else call.project, equal)
+        wanted = Filter(None if everybody else call.project, queries.equal(call, _EQUAL))
         found = call.read(transfers.listing, wanted, order, page, offset)
-        answer: dict[str, Any] = {"transfers": [view(call, one) for one in found]}
-        if found and len(found) == page.limit:
-            following = queries.following(call, "os-volume-transfer", found[-1].id)
-            answer["transfers_links"] = following
-        return answer
+        listed = [view(call, one) for one in found]
+        return queries.shown(call, "os-volume-transfer", listed, page, "transfers")
 
     @operation("volume:get_transfer")
     def show(self, call: Call, transfer_id: str) -> Any:

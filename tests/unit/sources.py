@@ -28,6 +28,15 @@ def named(call: ast.Call) -> str:
     return str(getattr(function, "attr", None) or getattr(function, "id", ""))
 
 
+def imported(path: Path) -> frozenset[str]:
+    """Return the full names of what a module imports: modules, and names in modules."""
+    return frozenset(
+        f"{node.module}.{alias.name}" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in imports(path)
+        for alias in node.names
+    )
+
+
 @functools.cache
 def imports(path: Path) -> Sequence[ast.Import | ast.ImportFrom]:
     """Return a module's imports, those within functions and branches included."""

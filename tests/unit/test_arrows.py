@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.unit.sources import ROOT, imports, named, nodes, tree
+from tests.unit.sources import ROOT, imported, imports, named, nodes, tree
 
 PARTS = (
     "api",
@@ -20,7 +20,7 @@ PARTS = (
     "web",
 )
 UNIT = ROOT / "tests" / "unit"
-DRIVERS = frozenset({"psycopg", "pymysql", "sqlite3"})
+OPENERS = ("dashboard.sessions.sqlite.", "db.engine.", "psycopg.", "pymysql.", "sqlite3.")
 
 
 def test_only_the_conductor_opens_the_cloud_database_for_writing() -> None:
@@ -41,32 +41,14 @@ def test_unit_tests_open_no_database() -> None:
 
 
 def opens(path: Path) -> bool:
-    """Whether a module imports a driver, or what opens a database, or makes an engine itself."""
-    modules = {
-        name.split(".")[0]
-        for node in imports(path)
-        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else names_of(node))
-    }
-    return (
-        not modules.isdisjoint(DRIVERS)
-        or imports_engine(path)
-        or any(isinstance(one, ast.Call) and named(one) == "create_engine" for one in nodes(path))
+    """Whether a module imports what opens a database, or makes an engine itself."""
+    return any(f"{name}.".startswith(OPENERS) for name in imported(path)) or any(
+        isinstance(one, ast.Call) and named(one) == "create_engine" for one in nodes(path)
     )
-
-
-def names_of(node: ast.Import) -> list[str]:
-    return [alias.name for alias in node.names]
 
 
 def imports_engine(path: Path) -> bool:
-    return any(
-        isinstance(node, ast.ImportFrom)
-        and (
-            node.module == "db.engine"
-            or (node.module == "db" and any(a.name == "engine" for a in node.names))
-        )
-        for node in imports(path)
-    )
+    return any(f"{name}.".startswith("db.engine.") for name in imported(path))
 
 
 def names(path: Path) -> set[str]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.sources import ROOT, imports
+from tests.unit.sources import ROOT, imported
 
 ROW = re.compile(r"^\| `(\w+)/` \|.*\| ([^|]+) \|$", re.MULTILINE)
 
@@ -20,24 +18,15 @@ def test_rooms_import_what_their_table_says(readme: str, folder: str) -> None:
     text = (ROOT / readme / "README.md").read_text(encoding="utf-8")
     said = {room: set(re.findall(r"`(\w+)`", names)) for room, names in ROW.findall(text)}
     rooms = {path.parent.name for path in (ROOT / folder).glob("*/__init__.py")}
-    assert said == {room: (imported(folder, room) & rooms) - {room} for room in rooms}
+    assert said == {room: (rooms_imported(folder, room) & rooms) - {room} for room in rooms}
 
 
-def imported(folder: str, room: str) -> set[str]:
+def rooms_imported(folder: str, room: str) -> set[str]:
     """Return the modules and rooms of a folder that one of its rooms imports."""
     parent = folder.replace("/", ".") + "."
     return {
         name.removeprefix(parent).split(".")[0]
         for path in (ROOT / folder / room).rglob("*.py")
-        for node in imports(path)
-        for name in names(node)
+        for name in imported(path)
         if name.startswith(parent)
     }
-
-
-def names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            yield f"{node.module}.{alias.name}"
-        else:
-            yield alias.name

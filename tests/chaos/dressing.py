@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 
+import sqlalchemy as sa
+
 from db import engine, schema
 from placement.db import migrate
 from simulator.state.access import Grant
@@ -79,6 +81,12 @@ def add_volume_storages(cluster: Cluster) -> None:
                 add_storage(cluster, name, kind, shared=True)
 
 
+def identify(made: sa.Engine) -> None:
+    """Name the cloud of new tables, as the migrations do."""
+    with made.begin() as connection:
+        connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
+
+
 def databases(postgres: backends.Postgres) -> str:
     """Make both databases, up to date; return the URL of the cloud's."""
     word = secrets.token_hex(12)
@@ -90,9 +98,7 @@ def databases(postgres: backends.Postgres) -> str:
     url = postgres.url("micronova", "micronova", word)
     made = engine.writer(url)
     schema.metadata.create_all(made)
-    with made.begin() as connection:
-        # As the migrations do.
-        connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
+    identify(made)
     made.dispose()
     migrate.upgrade(postgres.url("placement"))
     return url

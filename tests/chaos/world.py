@@ -28,6 +28,7 @@ from placement import config as placement_config
 from placement.app import make_app, make_services
 from placement.db import migrate
 from simulator.server import Options, Simulator
+from tests.chaos import dressing
 from tests.chaos.cloud import Cloud
 from tests.fixtures import databases
 from tests.fixtures.auth import SERVICE, header_auth
@@ -61,6 +62,7 @@ class World(Cloud):
         self.database_url = f"sqlite:///{folder}/cloud.sqlite"
         databases.create(self.database_url)
         self.engine = engine.writer(self.database_url)
+        dressing.identify(self.engine)
         stack.callback(self.engine.dispose)
         write_private(folder / "world.conf", render(self._sections(options)))
         self.conf = configuration.load([str(folder / "world.conf")])

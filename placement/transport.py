@@ -11,6 +11,7 @@ from keystoneauth1 import adapter as ksa_adapter
 from keystoneauth1 import exceptions as ksa
 from oslo_context import context as oslo_context
 
+from common.clients.repeating import Repeating
 from common.errors import (
     Conflict,
     Forbidden,
@@ -42,6 +43,7 @@ class Transport:
 
     def __init__(self, adapter: ksa_adapter.Adapter) -> None:
         self._adapter = adapter
+        self._request = Repeating(adapter, SERVICE_TYPE).request
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """Make one request and return the JSON value of the answer, None for none."""
@@ -49,16 +51,8 @@ class Transport:
         now = oslo_context.get_current()
         if now is not None and now.global_id:
             headers["X-OpenStack-Request-ID"] = now.global_id
-        more = {} if body is None else {"json": body}
         try:
-            answer = self._adapter.request(
-                path,
-                method,
-                headers=headers,
-                raise_exc=False,
-                endpoint_filter={"service_type": SERVICE_TYPE},
-                **more,
-            )
+            answer = self._request(method, path, headers, body)
         except ksa.ClientException as error:
             raise Unavailable(f"Placement can't be reached: {type(error).__name__}") from error
         if answer.status_code >= HTTPStatus.BAD_REQUEST:

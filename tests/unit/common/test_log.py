@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import logging
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from oslo_context import context as oslo_context
 from oslo_log import formatters
 
 from common import config, log
@@ -154,3 +157,135 @@ def test_a_context_names_its_resource_in_the_form_of_its_type(
 ) -> None:
     values = RequestContext(resource_type=kind, resource_id=named).get_logging_values()
     assert (values["resource_type"], values["resource_id"]) == shown
+
+
+class OslosOwn(formatters.ContextFormatter):
+    """Formats as oslo.log does: our shorter way is for its own class only."""
+
+
+def raised(error: Exception) -> object:
+    try:
+        raise error
+    except type(error):
+        return sys.exc_info()
+
+
+A_CONTEXT = {
+    "request_id": f"req-{UUID}",
+    "global_request_id": f"req-{UUID[::-1]}",
+    "user_id": "ab" * 16,
+    "project_id": "cd" * 16,
+    "user_name": HOSTILE,
+    "auth_token": "secret",
+    "roles": ["member"],
+}
+CONTEXTS: list[dict[str, object] | None] = [
+    None,
+    {},
+    A_CONTEXT,
+    {**A_CONTEXT, "global_request_id": None, "resource_type": "server", "resource_id": UUID},
+    {**A_CONTEXT, "project_id": HOSTILE, "resource_type": "host", "resource_id": "pve1"},
+    {**A_CONTEXT, "request_id": "é\n", "resource_type": "secret", "resource_id": HOSTILE},
+]
+RECORDS: list[dict[str, object]] = [
+    {},
+    {"msg": "server %s on %s", "args": (UUID, "pve1")},
+    {"msg": "%(name)s of %(n)d", "args": ({"name": HOSTILE, "n": 3},)},
+    {"msg": HOSTILE},
+    {"msg": "Größe 名前 100 %"},
+    {"msg": ValueError("an object\nof two lines")},
+    {"name": "micronova.a\nb", "process": None, "msecs": 7.9},
+    {"resource": f"[volume-{UUID}] ", "instance": "vm", "extra_keys": ["resource"]},
+    {"request_id": f"req-{UUID}", "project_id": "p", "resource_type": "t", "resource_id": "\n"},
+    {"global_request_id": "given", "message": "mine", "asctime": "mine", "color": "\x1b[1m"},
+    {"context": None},
+    {"context": {"request_id": "a", "project_id": "b", "resource_type": "", "resource_id": 1}},
+    {"created": 1450274066.0},
+    {"exc_info": raised(OSError("down\nforged")), "msg": "failed"},
+    {"exc_info": (None, None, None)},
+    {"exc_text": "Traceback of another handler\nnext"},
+    {"stack_info": "Stack\n  File x"},
+]
+LEVELS = [1, logging.DEBUG, 15, logging.INFO, 25, logging.WARNING, logging.ERROR]
+
+
+def both(record: dict[str, object], **options: str) -> tuple[object, object]:
+    """Return what we and oslo.log make of a record, lines or the type of an error."""
+    conf = config.load([log.register])
+    for name, value in options.items():
+        conf.set_override(name, value)
+    common = {"levelno": 20, "levelname": "INFO", "msg": "m", "created": 1.7e9, "msecs": 25.3}
+    made: list[object] = []
+    for kind in (formatters.ContextFormatter, OslosOwn):
+        one = logging.makeLogRecord({**common, **record})
+        formatter = log.Escaping(kind(datefmt="%H:%M:%S", config=conf))
+        try:
+            made.append(formatter.format(one))
+        except (ValueError, TypeError) as error:
+            made.append((type(error), str(error)))
+    return made[0], made[1]
+
+
+@pytest.fixture
+def no_context() -> Iterator[None]:
+    before = oslo_context.get_current()
+    oslo_context._request_store.context = None
+    yield
+    oslo_context._request_store.context = before
+
+
+@pytest.mark.usefixtures("no_context")
+@pytest.mark.parametrize("values", CONTEXTS)
+def test_lines_are_those_of_oslo_log(values: dict[str, Any] | None) -> None:
+    if values is not None:
+        RequestContext(**values)
+    for record in RECORDS:
+        for level in LEVELS:
+            ours, theirs = both({**record, "levelno": level})
+            assert ours == theirs
+
+
+@pytest.mark.usefixtures("no_context")
+def test_records_that_are_wrong_fail_as_with_oslo_log() -> None:
+    for record in (
+        {"msg": "%s %s", "args": ("one",)},
+        {"msg": "nothing", "args": ("one",)},
+        {"msg": "%(name)s", "args": ({"other": 1},)},
+        {"request_id": "without a project"},
+        {"msg": "m", "context": oslo_context.RequestContext(overwrite=False)},
+    ):
+        ours, theirs = both(record)
+        assert ours == theirs
+
+
+@pytest.mark.usefixtures("no_context")
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"logging_context_format_string": "%(user_identity)s %(color)s%(message)s%(isotime)s"},
+        {"logging_default_format_string": "%(project)s %(version)s %(instance)s%(message)s"},
+        {"logging_debug_format_suffix": "%(message)s again"},
+    ],
+)
+def test_formats_of_the_operator_are_used(option: dict[str, str]) -> None:
+    for level in LEVELS:
+        ours, theirs = both({"levelno": level, "msg": HOSTILE}, **option)
+        assert ours == theirs
+    RequestContext(**A_CONTEXT)  # type: ignore[arg-type]
+    ours, theirs = both({"msg": HOSTILE}, **option)
+    assert ours == theirs
+
+
+@pytest.mark.usefixtures("no_context")
+def test_a_line_asks_its_context_once() -> None:
+    class Counting(RequestContext):
+        asked_for = 0
+
+        def get_logging_values(self) -> dict[str, Any]:
+            self.asked_for += 1
+            return super().get_logging_values()
+
+    counting = Counting()
+    formatter = log.Escaping(formatters.ContextFormatter(config=config.load([log.register])))
+    formatter.format(logging.makeLogRecord({"levelno": 20, "msg": "m"}))
+    assert counting.asked_for == 1

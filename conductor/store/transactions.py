@@ -167,9 +167,31 @@ class Store:
     def _recorded(self, work: Callable[[sa.Connection], T], made: int) -> T:
         """Run a transaction with the recorders; without them, if one of them can't write."""
         try:
-            done: T = self._retrying(self._once, work, self.recorders, made)
+            done = self._repeated(lambda: self._once(work, self.recorders, made))
         except _Unrecorded:
-            done = self._retrying(self._once, work, (), made)
+            done = self._repeated(lambda: self._once(work, (), made))
+        return done
+
+    def _repeated(self, once: Callable[[], T]) -> T:
+        """Run a transaction, again where that helps.
+
+        Tenacity costs as much as a statement: so only one that failed meets it.
+        """
+        first: list[sa.exc.DBAPIError] = []
+        try:
+            return once()
+        except sa.exc.DBAPIError as error:
+            if not _asks_again(error):
+                raise
+            first.append(error)
+
+        def again() -> T:
+            # The attempt above was the first one.
+            if first:
+                raise first.pop()
+            return once()
+
+        done: T = self._retrying(again)
         return done
 
     def _once(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import prometheus_client
 import pytest
 import sqlalchemy as sa
 
 from common.errors import Invalid, Unavailable
+from common.metrics import table
 from common.resources.server_groups import Policy
 from common.rpc import UNKNOWN, deadlines
 from conductor.rpc.servers.server_groups import NewServerGroup
@@ -50,6 +54,40 @@ def test_a_connection_that_is_lost_before_the_commit_is_no_loss(tmp_path: Path) 
     lossy = Lossy(tmp_path, at_commit=False)
     lossy.insert()
     assert lossy.count() == 1
+
+
+def test_it_is_tried_five_times(tmp_path: Path) -> None:
+    store, _ = a_store(tmp_path)
+    tries, before = [], _repeated()
+
+    def work(connection: sa.Connection) -> None:
+        tries.append(connection)
+        raise sa.exc.IntegrityError("", {}, sqlite3.IntegrityError())
+
+    with pytest.raises(sa.exc.IntegrityError):
+        store.run(work)
+    assert (len(tries), _repeated() - before) == (5, 4)
+
+
+def _repeated() -> float:
+    value = prometheus_client.REGISTRY.get_sample_value(table.SQL_REPEATED.name)
+    return value or 0.0
+
+
+def test_a_transaction_without_errors_costs_no_retrying(tmp_path: Path) -> None:
+    store, _ = a_store(tmp_path)
+    entered = set()
+
+    def enter(frame: Any, *_: object) -> None:
+        entered.add(str(frame.f_globals.get("__name__")).partition(".")[0])
+
+    sys.setprofile(enter)
+    try:
+        store.run(lambda c: c.exec_driver_sql("SELECT 1"))
+    finally:
+        sys.setprofile(None)
+    assert "sqlalchemy" in entered
+    assert "tenacity" not in entered
 
 
 def test_what_may_have_been_committed_is_not_done_again(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -97,7 +98,9 @@ class Accept:
         handed_over = self.hand_over(connection, server) if action == "delete" else None
         which = (self._cloud, ctxt, server, action, plan)
         more = {"handed_over": handed_over, "quota": quota, **(values or {})}
-        return start.take(connection, *which, **more)[0]
+        operation, taken = start.take(connection, *which, **more)
+        # A delete begins on the record as it was written here.
+        return dataclasses.replace(operation, begun_on=taken) if action == "delete" else operation
 
     def reclaim(self, ctxt: RequestContext, server_uuid: str) -> Operation | None:
         """Delete a soft-deleted server for good; None if it is none any more."""

@@ -53,6 +53,19 @@ def test_a_build_begins_on_the_record_that_was_written(world: World) -> None:
     world.until(operation.server_uuid, "active")
 
 
+def test_a_delete_begins_on_the_record_that_was_written(world: World) -> None:
+    (uuid,) = world.create()
+    world.answer(world.compute.wait_for(1), ok=True, power_state=1)
+    world.until(uuid, "active")
+    operation = world.conductor.deletes.delete(world.ctxt, uuid)
+    assert operation is not None
+    with world.conductor.store.read() as connection:
+        assert operation.begun_on == servers.get(connection, uuid)
+    world.conductor.runner.submit(operation)
+    world.answer(world.compute.wait_for(2), ok=True, gone=True)
+    world.until(uuid, "deleted")
+
+
 def test_a_server_deleted_before_its_build_begins_reaches_no_agent(world: World) -> None:
     operation = accepted(world)
     world.act(operation.server_uuid, "delete")

@@ -76,10 +76,14 @@ class Ledger:
         return self._repeated(lambda connection: take_first(connection, claim))
 
     def release(self, consumer_uuid: str) -> None:
-        """Delete a consumer with its allocations; five statements.
+        """Delete a consumer with its allocations; one statement on PostgreSQL, elsewhere five.
 
         Raises NotFound when it has nothing.
         """
+        if self._database.is_postgresql and self._database.write(
+            lambda connection: fast.release(connection, consumer_uuid), alone=True
+        ):
+            return
         self._database.write(lambda connection: release(connection, consumer_uuid))
 
     def release_all(self, consumer_uuids: Sequence[str]) -> None:

@@ -108,6 +108,35 @@ WITH wanted AS (
 SELECT (SELECT uuid FROM first), (SELECT count(*) FROM written) + 0 * (SELECT count(*) FROM moved)
 """
 )
+_RELEASE = Statement(
+    f"""
+WITH seen AS (SELECT generation FROM consumers WHERE uuid = $1),
+mine AS MATERIALIZED (
+    SELECT c.uuid FROM consumers c
+    WHERE c.uuid = $1 AND c.generation = (SELECT s.generation FROM seen s)
+    FOR UPDATE
+), locked AS MATERIALIZED (
+    SELECT i.provider_id, i.resource_class, a.used
+    FROM mine
+    JOIN allocations a ON a.consumer_uuid = mine.uuid
+    JOIN inventories i ON i.provider_id = a.provider_id AND i.resource_class = a.resource_class
+    JOIN resource_providers p ON p.id = i.provider_id
+    ORDER BY p.id, i.resource_class
+    FOR UPDATE OF p, i
+), gone AS (
+    DELETE FROM consumers c USING mine
+    WHERE c.uuid = mine.uuid AND (SELECT count(*) FROM locked)
+        = (SELECT nullif(count(*), 0) FROM allocations a WHERE a.consumer_uuid = $1)
+    RETURNING c.uuid
+), freed AS (
+    UPDATE inventories AS i SET used = i.used - l.used, changed = {_PLACE}
+    FROM locked l CROSS JOIN gone
+    WHERE i.provider_id = l.provider_id AND i.resource_class = l.resource_class
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone) + 0 * (SELECT count(*) FROM freed)
+"""
+)
 
 
 def _first(table: str, columns: str, values: str) -> Statement:
@@ -214,6 +243,11 @@ def take_first(connection: Connection, claim: RankedClaim) -> tuple[str | None, 
         len(wanted),
     )
     return (row[0] or None, bool(int(row[1]))) if row else None
+
+
+def release(connection: Connection, consumer_uuid: str) -> bool:
+    """Delete a consumer with its allocations; return whether that succeeded."""
+    return _done(_RELEASE, connection, consumer_uuid)
 
 
 def first_traits(connection: Connection, uuid: str, names: set[str], generation: int) -> bool:

@@ -44,7 +44,7 @@ def planned(connection: Connection, statement: Statement) -> dict[str, Any]:
 @pytest.mark.parametrize("url", ["postgres"], indirect=True)
 def test_nothing_reads_a_whole_table(database_url: str) -> None:
     database = Database(database_url)
-    assert len(STATEMENTS) == 6
+    assert len(STATEMENTS) == 7
     for name, statement in STATEMENTS.items():
         plan = database.read(lambda connection, one=statement: planned(connection, one))
         for node in nodes(plan):

@@ -178,8 +178,9 @@ class Cloud:
 
     def _count(self, connection: Any, cursor: Any, statement: str, *_: Any) -> None:
         self._engines.add(connection.engine)
-        # Nor is the sign that a conductor gives every few seconds.
-        if not statement.startswith(("BEGIN", "UPDATE leases")):
+        # Nor what each conductor writes and reads every few seconds: its sign, and whether the
+        # database was restored.
+        if not statement.startswith(("BEGIN", "UPDATE leases", "SELECT cloud_identity")):
             name = "placement" if "placement" in str(connection.engine.url) else "cloud"
             self.statements[name] += 1
 

@@ -45,7 +45,7 @@ from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
 CREATE_STATEMENTS = 36
-DELETE_STATEMENTS = 17
+DELETE_STATEMENTS = 15
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
 DELETE_PLACEMENT_STATEMENTS = 6

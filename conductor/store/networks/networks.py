@@ -488,10 +488,13 @@ def check_address(
 
 def delete_ports(connection: sa.Connection, *server_uuids: str) -> None:
     """Delete the ports of these servers with their addresses; those that users made stay, for
-    other servers. Three statements."""
-    security_groups.unbind_of_servers(connection, server_uuids)
-    connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
-    connection.execute(_FREE_PORTS, {"servers": sorted(server_uuids)})
+    other servers. One statement where they have none, else up to four."""
+    kept = security_groups.unbind_of_servers(connection, server_uuids)
+    if kept:
+        # Also where all are kept: one may be no longer by now, but none becomes kept.
+        connection.execute(_DELETE_PORTS, {"servers": sorted(server_uuids)})
+    if True in kept:
+        connection.execute(_FREE_PORTS, {"servers": sorted(server_uuids)})
 
 
 def address_in_use(connection: sa.Connection, network_id: str, fixed_ip: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -32,13 +33,20 @@ _IN_GROUPS = (
 )
 _GROUPS = _B.security_group_id.in_(sa.bindparam("groups", expanding=True))
 _OF_GROUPS = _IN_GROUPS.where(_GROUPS)
-_OF_MEMBERS = _IN_GROUPS.where(
-    _B.security_group_id.in_(
-        sa.select(_R.security_group_id).where(
-            _R.remote_group_id.in_(sa.bindparam("groups", expanding=True))
-        )
-    )
-)
+
+
+def _of_members(groups: Any) -> sa.Select[Any]:
+    naming = sa.select(_R.security_group_id).where(_R.remote_group_id.in_(groups))
+    return _IN_GROUPS.where(_B.security_group_id.in_(naming))
+
+
+_OF_MEMBERS = _of_members(sa.bindparam("groups", expanding=True))
+
+
+def is_watched(groups: sa.Select[Any]) -> sa.ColumnElement[bool]:
+    """Return whether ``members_changed`` finds any server for these groups, as a part of a
+    statement that is executed anyway."""
+    return _of_members(groups.correlate(None)).correlate(None).exists()
 
 
 def add(connection: sa.Connection, server_uuids: Collection[str]) -> None:

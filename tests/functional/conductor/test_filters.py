@@ -29,7 +29,7 @@ from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
 from conductor.store.outbox import filter_outbox
 from db import schema
-from tests.fixtures.listings import a_port, a_server
+from tests.fixtures.listings import a_port, a_server, counted
 from tests.functional.conductor.harness import BOOKS, World
 
 VMBR0 = ids.named("network", "vmbr0")
@@ -142,6 +142,33 @@ def test_only_those_that_must_change_are_written(
     assert written(world) == [members[0]]
     ((_, wanted),) = world.compute.filtered
     assert [port.on for port in wanted.ports] == [False]
+
+
+def test_ports_that_go_with_their_servers_cost_few_statements(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    store = world.conductor.store
+    crowd = make_group(world, groups)
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_group_id=crowd))
+    members = servers_in(world, crowd, range(1, 12), filtered=False)
+    servers_in(world, naming, range(12, 14), filtered=False)
+
+    def cost(*uuids: str) -> int:
+        with counted(store._writer) as of_none:
+            store.run(lambda c: None)
+        with counted(store._writer) as statements:
+            store.run(lambda c: networks.delete_ports(c, *uuids))
+        return statements() - of_none()
+
+    assert cost("of no port") == 1
+    # What there is, their places in groups, and themselves.
+    assert cost(members[0]) == cost(*members[1:10]) == 3
+    assert written(world) == []
+    watching = servers_in(world, naming, range(14, 16))
+    assert cost(members[10]) == 3 + 3
+    assert written(world) == sorted(watching)
+    gone = {*members}
+    assert not [row for row in world.rows(schema.ports) if row.server_uuid in gone]
 
 
 def test_no_change_is_lost(

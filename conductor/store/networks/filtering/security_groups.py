@@ -36,18 +36,19 @@ _BIND = port_security_groups.insert()
 _UNBIND = port_security_groups.delete().where(
     _B.port_id.in_(sa.bindparam("ports", expanding=True))
 )
-_GROUPS_OF_SERVERS = (
+_OF_SERVERS = ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True))
+_WATCHED = filter_outbox.is_watched(
     sa.select(_B.security_group_id)
-    .distinct()
     .join(ports, ports.c.id == _B.port_id)
-    .where(ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True)), ~ports.c.kept)
+    .where(_OF_SERVERS, ~ports.c.kept)
+)
+_PORTS_OF_SERVERS = (
+    sa.select(ports.c.kept, _B.security_group_id, _WATCHED.label("watched"))
+    .select_from(ports.outerjoin(port_security_groups, _B.port_id == ports.c.id))
+    .where(_OF_SERVERS)
 )
 _UNBIND_OF_SERVERS = port_security_groups.delete().where(
-    _B.port_id.in_(
-        sa.select(ports.c.id).where(
-            ports.c.server_uuid.in_(sa.bindparam("servers", expanding=True)), ~ports.c.kept
-        )
-    )
+    _B.port_id.in_(sa.select(ports.c.id).where(_OF_SERVERS, ~ports.c.kept))
 )
 
 
@@ -224,13 +225,19 @@ def unbind(connection: sa.Connection, *port_ids: str) -> None:
         filter_outbox.members_changed(connection, groups)
 
 
-def unbind_of_servers(connection: sa.Connection, server_uuids: Sequence[str]) -> None:
-    """Take the ports that go with these servers from all groups."""
+def unbind_of_servers(connection: sa.Connection, server_uuids: Sequence[str]) -> set[bool]:
+    """Take the ports that go with these servers from all groups.
+
+    Return what there are: ports that users made (True), others (False).
+    """
     which = {"servers": sorted(server_uuids)}
-    groups = connection.execute(_GROUPS_OF_SERVERS, which).scalars().all()
-    if groups:
+    found = connection.execute(_PORTS_OF_SERVERS, which).all()
+    left = {row.security_group_id for row in found if not row.kept} - {None}
+    if left:
         connection.execute(_UNBIND_OF_SERVERS, which)
-        filter_outbox.members_changed(connection, groups)
+    if any(row.watched for row in found):
+        filter_outbox.members_changed(connection, left)
+    return {bool(row.kept) for row in found}
 
 
 def missing(group_id: str) -> NotFound:

@@ -434,13 +434,15 @@ def _bind(
     connection: sa.Connection, servers: Sequence[ServerPorts], made: Sequence[Sequence[Port]]
 ) -> None:
     """Put new ports into their security groups: those of servers with the same ones at once."""
-    alike: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    alike: defaultdict[tuple[str, tuple[str, ...]], list[Port]] = defaultdict(list)
     for server, its in zip(servers, made, strict=True):
         alike[server.project_id, tuple(server.groups)].extend(
-            port.id for port in its if port.port_security is not False
+            port for port in its if port.port_security is not False
         )
-    for (project_id, groups), port_ids in alike.items():
-        security_groups.bind_named(connection, project_id, groups, port_ids)
+    for (project_id, groups), found in alike.items():
+        filtered = any(port.port_security for port in found)
+        port_ids = [port.id for port in found]
+        security_groups.bind_named(connection, project_id, groups, port_ids, filtered=filtered)
 
 
 def _new_port(

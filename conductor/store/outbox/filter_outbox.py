@@ -43,10 +43,10 @@ def _of_members(groups: Any) -> sa.Select[Any]:
 _OF_MEMBERS = _of_members(sa.bindparam("groups", expanding=True))
 
 
-def is_watched(groups: sa.Select[Any]) -> sa.ColumnElement[bool]:
-    """Return whether ``members_changed`` finds any server for these groups, as a part of a
-    statement that is executed anyway."""
-    return _of_members(groups.correlate(None)).correlate(None).exists()
+def is_watched(groups: Any) -> sa.ColumnElement[bool]:
+    """Return whether ``members_changed`` finds any server for these groups, a parameter or a
+    query, as a part of a statement that is executed anyway."""
+    return _of_members(groups).correlate(None).exists()
 
 
 def add(connection: sa.Connection, server_uuids: Collection[str]) -> None:

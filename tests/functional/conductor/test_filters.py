@@ -27,6 +27,7 @@ from conductor.rpc.networks.security_groups import NewRule, NewSecurityGroup
 from conductor.rpc.servers.servers import RequestedNetwork
 from conductor.store.networks import networks
 from conductor.store.networks.filtering import filters
+from conductor.store.networks.networks import RequestedPort, ServerPorts
 from conductor.store.outbox import filter_outbox
 from db import schema
 from tests.fixtures.listings import a_port, a_server, counted
@@ -169,6 +170,30 @@ def test_ports_that_go_with_their_servers_cost_few_statements(
     assert written(world) == sorted(watching)
     gone = {*members}
     assert not [row for row in world.rows(schema.ports) if row.server_uuid in gone]
+
+
+def test_new_ports_ask_nothing_more_where_nothing_is_filtered(
+    world: World, groups: SecurityGroupEndpoint
+) -> None:
+    store = world.conductor.store
+    crowd = make_group(world, groups)
+    naming = make_group(world, groups, Rule("ingress", "IPv4", remote_group_id=crowd))
+    servers_in(world, naming, range(1, 3), filtered=False)
+    new = ServerPorts(ids.new_uuid(), "p", [RequestedPort(VMBR0)], groups=(crowd,))
+
+    def cost(*, filtered: bool) -> int:
+        with counted(store._writer) as statements:
+            store.run(lambda c: networks.create_ports(c, [new], "fa:16:3e", filtered=filtered))
+        return statements()
+
+    least = cost(filtered=False)
+    assert cost(filtered=True) == least + 1
+    assert written(world) == []
+    watching = servers_in(world, naming, range(3, 5))
+    assert cost(filtered=False) == least + 3
+    assert written(world) == sorted(watching)
+    store.run(lambda c: networks.delete_ports(c, new.server_uuid))
+    world.leaves = books(world)
 
 
 def test_no_change_is_lost(

@@ -26,9 +26,10 @@ _G, _R, _B = security_groups.c, security_group_rules.c, port_security_groups.c
 
 # Built once: every build and every delete executes them.
 _DEFAULT = sa.select(_G.id).where(_G.default_of == sa.bindparam("project"))
+_NAMED: sa.BindParameter[Any] = sa.bindparam("groups", expanding=True)
 _SHARED = (
-    sa.select(_G.id, _G.project_id)
-    .where(_G.id.in_(sa.bindparam("groups", expanding=True)))
+    sa.select(_G.id, _G.project_id, filter_outbox.is_watched(_NAMED).label("watched"))
+    .where(_G.id.in_(_NAMED))
     .order_by(_G.id)
     .with_for_update(read=True)
 )
@@ -41,6 +42,7 @@ _WATCHED = filter_outbox.is_watched(
     sa.select(_B.security_group_id)
     .join(ports, ports.c.id == _B.port_id)
     .where(_OF_SERVERS, ~ports.c.kept)
+    .correlate(None)
 )
 _PORTS_OF_SERVERS = (
     sa.select(ports.c.kept, _B.security_group_id, _WATCHED.label("watched"))
@@ -162,45 +164,58 @@ def delete_rule(connection: sa.Connection, rule_id: str, project_id: str | None)
     )
 
 
-def shared(connection: sa.Connection, group_ids: Iterable[str], project_id: str | None) -> None:
+def shared(connection: sa.Connection, group_ids: Iterable[str], project_id: str | None) -> bool:
     """Have these groups stay until the transaction ends, which are the project's, or shared with
     it; ``project_id`` None: of any project.
 
-    Raises NotFound.
+    Return whether a server with a filtered port must know who is in them. Raises NotFound.
     """
     wanted = sorted(set(group_ids))
-    rows = connection.execute(_SHARED, {"groups": wanted}) if wanted else ()
+    rows = connection.execute(_SHARED, {"groups": wanted}).all() if wanted else ()
     owners = {row.id: row.project_id for row in rows}
     found = {one for one, owner in owners.items() if project_id in (None, owner)}
     found |= group_shares.granted(connection, owners.keys() - found, project_id)
     absent = [one for one in wanted if one not in found]
     if absent:
         raise missing(", ".join(absent))
+    return any(row.watched for row in rows)
 
 
-def bind(connection: sa.Connection, groups: Sequence[tuple[str, str]]) -> None:
-    """Put ports into groups, (port, group) each, which are ``shared`` or the default one."""
+def bind(
+    connection: sa.Connection, groups: Sequence[tuple[str, str]], *, watched: bool = True
+) -> None:
+    """Put ports into groups, (port, group) each, which are ``shared`` or the default one.
+
+    ``watched``: servers may have to know who is in them.
+    """
     if groups:
         rows = [{"port_id": port, "security_group_id": group} for port, group in groups]
         connection.execute(_BIND, rows)
+    if groups and watched:
         filter_outbox.members_changed(connection, {group for _, group in groups})
 
 
 def bind_named(
-    connection: sa.Connection, project_id: str, wanted: Sequence[str], port_ids: Sequence[str]
+    connection: sa.Connection,
+    project_id: str,
+    wanted: Sequence[str],
+    port_ids: Sequence[str],
+    *,
+    filtered: bool,
 ) -> None:
     """Put ports of a project into the groups requested for a server: ids, or ``default``, which is
     also used if none was requested.
 
-    Raises NotFound for a deleted group.
+    ``filtered``: some of the ports are. Raises NotFound for a deleted group.
     """
     if not port_ids:
         return
     groups = {
         default(connection, project_id) if one == DEFAULT else one for one in wanted or (DEFAULT,)
     }
-    shared(connection, groups, project_id)
-    bind(connection, [(port_id, group) for port_id in port_ids for group in sorted(groups)])
+    watched = shared(connection, groups, project_id)
+    bound = [(port_id, group) for port_id in port_ids for group in sorted(groups)]
+    bind(connection, bound, watched=watched or filtered)
 
 
 def of_port(connection: sa.Connection, port_id: str) -> list[str]:

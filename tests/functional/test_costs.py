@@ -44,7 +44,7 @@ from tests.fixtures.null import options as options_of_null
 from tests.functional.cloud import eventually
 
 #: statements on the cloud database by everybody, BEGIN left out: create → ACTIVE, delete → gone
-CREATE_STATEMENTS = 36
+CREATE_STATEMENTS = 35
 DELETE_STATEMENTS = 15
 #: statements on the placement database
 CREATE_PLACEMENT_STATEMENTS = 12
@@ -52,7 +52,7 @@ DELETE_PLACEMENT_STATEMENTS = 6
 #: of nine servers in one request, which are decided and claimed together
 BATCH, BATCHES = 9, 8
 QUOTA = BATCH * BATCHES
-BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 76, 14
+BATCH_STATEMENTS, BATCH_PLACEMENT_STATEMENTS = 75, 14
 #: and of each report of the agents, which has the outcomes of the builds that ended at once
 REPORT_STATEMENTS = 7
 HOSTS = 3
@@ -60,7 +60,7 @@ HOSTS = 3
 #: of several builds at once share it
 CREATE_CALLS, CREATE_CASTS = 3, 10
 #: of a create over the quota: it is looked at, refused, and kept why
-REFUSED_STATEMENTS = 8
+REFUSED_STATEMENTS = 6
 DELETE_CALLS, DELETE_CASTS = 1, 8
 #: of a pause, an unpause, a suspend and a resume each; a suspend asks the host first
 POWER_STATEMENTS = {"pause": 15, "unpause": 15, "suspend": 17, "resume": 15}

@@ -168,11 +168,10 @@ class CreateAcceptance:
         The requests take from the quota one after the other.
         """
         project_id, began = str(asked[0].ctxt.project_id), clock.utcnow()
-        allowed = quotas.locked(connection, project_id, self._cloud.quota)
+        allowed, used = quotas.locked_with_usage(connection, project_id, self._cloud.quota)
         for one in asked:
             quotas.check_metadata(allowed, one.request.metadata)
             quotas.check_files(allowed, one.request.files)
-        used = quotas.usage(connection, project_id)
         taken = []
         for one in asked:
             flavor = one.request.flavor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -24,19 +25,30 @@ _LOCK = (
     .with_for_update()
 )
 # The later of two rows counts: the project's own limit.
-_LIMITS = sa.union_all(
-    sa.select(
-        sa.literal_column("0").label("own"), quota_classes.c.resource, quota_classes.c.hard_limit
-    ).where(quota_classes.c.class_name == DEFAULT_CLASS),
-    sa.select(
-        sa.literal_column("1").label("own"), quota_limits.c.resource, quota_limits.c.hard_limit
-    ).where(quota_limits.c.project_id == _PROJECT),
-).order_by("own")
-_USAGE = sa.select(
+_OF_CLASS = sa.select(
+    sa.literal_column("0").label("own"), quota_classes.c.resource, quota_classes.c.hard_limit
+).where(quota_classes.c.class_name == DEFAULT_CLASS)
+_OWN = sa.select(
+    sa.literal_column("1").label("own"), quota_limits.c.resource, quota_limits.c.hard_limit
+).where(quota_limits.c.project_id == _PROJECT)
+_LIMITS = sa.union_all(_OF_CLASS, _OWN).order_by("own")
+_USED = (
     sa.func.count(),
     sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
     sa.func.coalesce(sa.func.sum(servers.c.memory_mib), 0),
-).where(servers.c.project_id == _PROJECT, servers.c.deleted_at.is_(None), counted())
+)
+_LIVE = (servers.c.project_id == _PROJECT, servers.c.deleted_at.is_(None), counted())
+_USAGE = sa.select(*_USED).where(*_LIVE)
+_NOTHING: tuple[sa.ColumnElement[Any], ...] = (
+    sa.literal_column("0").label("cores"),
+    sa.literal_column("0").label("ram"),
+)
+# The usage is the last row.
+_LIMITS_AND_USAGE = sa.union_all(
+    _OF_CLASS.add_columns(*_NOTHING),
+    _OWN.add_columns(*_NOTHING),
+    sa.select(sa.literal_column("2"), sa.literal_column("''"), *_USED).where(*_LIVE),
+).order_by("own")
 
 
 def lock(connection: sa.Connection, project_id: str) -> None:
@@ -72,7 +84,10 @@ def limits(
 
 def usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
     """Return what the live servers of the project use; memory in MiB."""
-    row = connection.execute(_USAGE, {"project_id": project_id}).one()
+    return _used(connection.execute(_USAGE, {"project_id": project_id}).one())
+
+
+def _used(row: Sequence[Any]) -> dict[str, int]:
     return {"instances": int(row[0]), "cores": int(row[1]), "ram": int(row[2])}
 
 
@@ -82,6 +97,16 @@ def locked(
     """Return the project's limits, -1 for none; its lock is held until the transaction ends."""
     lock(connection, project_id)
     return limits(connection, project_id, defaults)
+
+
+def locked_with_usage(
+    connection: sa.Connection, project_id: str, defaults: Mapping[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what ``locked`` and ``usage`` return, read by one statement."""
+    lock(connection, project_id)
+    *own, used = connection.execute(_LIMITS_AND_USAGE, {"project_id": project_id})
+    allowed = {**defaults, **{row.resource: int(row.hard_limit) for row in own}}
+    return allowed, _used(used[2:])
 
 
 def take(
@@ -95,8 +120,8 @@ def take(
     Return the step to store. Its lock is held until the transaction ends. Raises QuotaExceeded.
     """
     began = clock.utcnow()
-    allowed = locked(connection, project_id, defaults)
-    return affordable(usage(connection, project_id), allowed, each, (1, 1), began)[1]
+    allowed, used = locked_with_usage(connection, project_id, defaults)
+    return affordable(used, allowed, each, (1, 1), began)[1]
 
 
 def affordable(

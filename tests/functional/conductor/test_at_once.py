@@ -100,7 +100,7 @@ def test_many_cost_as_many_statements_as_one(world: World) -> None:
         with statements(world) as seen:
             together(world, *[a_request(world)] * number)
         counts.append(len(seen))
-    assert counts == [8, 8]
+    assert counts == [7, 7]
 
 
 @contextlib.contextmanager

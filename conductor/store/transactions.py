@@ -175,7 +175,7 @@ class Store:
     def _repeated(self, once: Callable[[], T]) -> T:
         """Run a transaction, again where that helps.
 
-        Tenacity costs as much as a statement: so only one that failed meets it.
+        Tenacity costs as much as a statement, so it is entered only after a failure.
         """
         first: list[sa.exc.DBAPIError] = []
         try:

@@ -19,8 +19,8 @@ FOLDERS = (
         "etc",
         "identity",
     ),
-    *("launcher", "placement", "release", "scheduler", "simulator", "web", "docs"),
-    *("README.md", "CONTRIBUTING.md"),
+    *("launcher", "micronova", "placement", "release", "scheduler", "simulator", "web", "docs"),
+    *("changes", "containers", "README.md", "CONTRIBUTING.md"),
 )
 
 

@@ -178,9 +178,15 @@ class Window:
     # --- the keyboard
 
     def press(self, *keys: str) -> None:
-        """Press keys, one after the other, wherever the focus is."""
+        """Press keys one after the other, wherever the focus is; ``SHIFT + key`` holds Shift."""
         # Not to the element: one that takes a file would take them for its name.
-        ActionChains(self.driver).send_keys(*keys).perform()
+        pressed = ActionChains(self.driver)
+        for key in keys:
+            if key.startswith(Keys.SHIFT):
+                pressed.key_down(Keys.SHIFT).send_keys(key[1:]).key_up(Keys.SHIFT)
+            else:
+                pressed.send_keys(key)
+        pressed.perform()
 
     def tab(self) -> str:
         """Press the tab key; return a mark of what has the focus then."""

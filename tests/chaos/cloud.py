@@ -166,6 +166,11 @@ class Cloud:
 
     # --- time
 
+    def nodes_are_well(self) -> bool:
+        """Whether agents have seen every node well since the last one lost power."""
+        seen = [row.facts for row in self.rows(sa.select(schema.hosts.c.facts))]
+        return all(facts["online"] and facts["healthy"] for facts in seen)
+
     def until(self, check: Callable[[], Any], seconds: float = BOUND_SECONDS) -> Any:
         """Return the first true answer. Meanwhile pauses end early: nobody waits for minutes."""
         deadline = time.monotonic() + seconds

@@ -38,6 +38,7 @@ def full_cloud(
             with cluster.turn():
                 add_storage(cluster, BIG, kind, shared=kind == "rbd")
         cloud.look()
+        cloud.until(cloud.nodes_are_well)
         yield cloud
 
 

@@ -254,11 +254,6 @@ class Stage(Cloud):
         for name in self.services:
             self._start_missing(name)
 
-    def nodes_are_well(self) -> bool:
-        """Whether agents have seen every node well since the last one lost power."""
-        seen = [row.facts for row in self.rows(sa.select(schema.hosts.c.facts))]
-        return all(facts["online"] and facts["healthy"] for facts in seen)
-
     def of_role(self, role: str) -> list[str]:
         """Names of the processes of a service."""
         return [name for name in self.services if name.startswith(f"{role}-")]

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from common.errors import Conflict
+from common.resources import vnets
 from conductor.rpc.networks.networks import NewNetwork, NewSubnet
 from db import schema
 from simulator.state.sdn_config import Vnet, Zone
@@ -80,7 +81,10 @@ def test_a_server_on_a_network_and_nothing_is_left(site: Site) -> None:
     cloud.create("web", network=network)
     site.becomes(network, "ACTIVE")
     server = cloud.until(lambda: (row := cloud.named("web")) and row.vm_state == "active" and row)
-    assert site.vnets() == {made.bridge: {"tag": "5000", "alias": network}}
+    [(bridge, options)] = site.vnets().items()
+    assert (bridge, options["tag"]) == (made.bridge, "5000")
+    assert vnets.owner(options["alias"]) == (network, dressing.CLOUD)
+    assert vnets.project(options["alias"]) == "project"
     with site.pve.turn():
         nic = site.pve.vms[server.vmid].config["net0"]
     assert f"bridge={made.bridge}" in nic

@@ -3,8 +3,6 @@
 * Replies go through a topic exchange of their own. The driver sends them through the broker's
   default exchange, which reaches every queue: who may answer could fill any queue with anything.
 * A reply queue's name begins with the user's, so that nobody else needs to be allowed to read it.
-* A broker's certificate must have the name by which it is connected to, also where the URL names
-  several hosts.
 * A listener is delivered as many messages ahead as it has threads, at the most: what waits in a
   process that is frozen waits until the broker closes its connection.
 * No host of the URL is passed over before it was tried. Both the driver and kombu 5.6 switch to
@@ -25,7 +23,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import quote
 
-from common.rpc import own_queues
+from common.rpc import own_queues, sockets
 
 #: the exchange of replies
 REPLIES = "replies"
@@ -91,12 +89,8 @@ def _change(rabbit: Any) -> None:
             self[f"_context_{SENDER}"] = raw_message.properties.get("user_id")
 
     rabbit.Consumer, rabbit.RabbitMessage = Consumer, RabbitMessage
+    sockets.change()
     # In place: pools were given the class.
-    from kombu.transport import pyamqp
-
-    library: Any = pyamqp
-    transport = library.amqp.transport.SSLTransport
-    transport._setup_transport = _verifying_name(transport._setup_transport)
     connection = rabbit.Connection
     connection._set_current_channel = _naming_sender(connection._set_current_channel)
     connection._set_qos = _within_threads(connection._set_qos)
@@ -105,20 +99,6 @@ def _change(rabbit: Any) -> None:
     client = rabbit.kombu.connection.Connection
     client._establish_connection = _noting_try(client._establish_connection)
     client.maybe_switch_next = _after_a_try(client.maybe_switch_next)
-
-
-def _verifying_name(original: Any) -> Any:
-    """Return ``SSLTransport._setup_transport``, which then verifies the host's name.
-
-    The driver verifies names only where the URL has a single host.
-    """
-
-    def setup(self: Any) -> None:
-        if self.sslopts.get("ca_certs"):
-            self.sslopts = {**self.sslopts, "server_hostname": self.host}
-        original(self)
-
-    return setup
 
 
 def _noting_try(original: Any) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import sys
 import uuid
 from collections.abc import Iterator
@@ -95,6 +96,7 @@ def _change(rabbit: Any) -> None:
     connection._set_current_channel = _naming_sender(connection._set_current_channel)
     connection._set_qos = _within_threads(connection._set_qos)
     connection.declare_direct_consumer = functools.partialmethod(_declare_replies, rabbit)
+    connection.ensure = _trying_first(connection.ensure)
     connection.direct_send = functools.partialmethod(_reply, rabbit)
     client = rabbit.kombu.connection.Connection
     client._establish_connection = _noting_try(client._establish_connection)
@@ -152,6 +154,34 @@ def _within_threads(original: Any) -> Any:
         original(self, channel)
 
     return set_qos
+
+
+def _trying_first(original: Any) -> Any:
+    """Return ``Connection.ensure``, which makes a class for each message; only where the method
+    fails now, as if it had failed there."""
+
+    def ensure(self: Any, method: Any, *args: Any, **options: Any) -> None:
+        if self.channel is None or self._initial_pid != os.getpid():
+            original(self, method, *args, **options)
+            return
+        try:
+            method()
+        except Exception as error:  # noqa: BLE001 - raised again at once
+            original(self, _failing_first(error, method), *args, **options)
+
+    return ensure
+
+
+def _failing_first(error: Exception, method: Any) -> Any:
+    """Return a method that raises this at first."""
+    errors = [error]
+
+    def fail_or_do() -> None:
+        if errors:
+            raise errors.pop()
+        method()
+
+    return fail_or_do
 
 
 def _declare_replies(self: Any, rabbit: Any, topic: str, callback: Any) -> None:

@@ -165,7 +165,7 @@ class _Serializer(oslo_messaging.Serializer):  # type: ignore[misc]
 
 
 def _set(ctxt: RequestContext) -> dict[str, Any]:
-    """Return the values that are set: oslo.messaging copies each of them deeply on arrival."""
+    """Return the values that are set, so that messages are short."""
     return {name: value for name, value in ctxt.to_message().items() if value is not None}
 
 

@@ -90,7 +90,7 @@ def _change(rabbit: Any) -> None:
             self[f"_context_{SENDER}"] = raw_message.properties.get("user_id")
 
     rabbit.Consumer, rabbit.RabbitMessage = Consumer, RabbitMessage
-    # Of a message that was just parsed: nobody else has it, so there is nothing to copy.
+    # Of a message that was just parsed, and that nobody else uses: nothing need be copied.
     rabbit.rpc_amqp.RpcContext.to_dict = lambda context: context.values
     sockets.change()
     # In place: pools were given the class.

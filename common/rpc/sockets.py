@@ -39,7 +39,7 @@ def _verifying_name(original: Any) -> Any:
 
 
 def reading_ahead(original: Any) -> Any:
-    """Return a transport's ``_setup_transport``, after which it reads what there is.
+    """Return a transport's ``_setup_transport``, after which it reads what has come.
 
     It would read each frame in three parts, and a message has three frames. What is too much is in
     its buffer, where the next frame is looked for first, with TLS too.

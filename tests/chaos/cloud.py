@@ -354,7 +354,14 @@ class Cloud:
 
     def follow_remedies(self) -> None:
         """Carry out what faults print for the operator, where it is still to be done."""
-        remedy = schema.faults.c.remedy
+        self._follow(schema.faults.c.remedy)
+
+    def follow_findings(self) -> None:
+        """Carry out what an audit prints for the operator."""
+        self.audited()
+        self._follow(schema.findings.c.remedy)
+
+    def _follow(self, remedy: sa.ColumnElement[str | None]) -> None:
         for row in self.rows(sa.select(remedy).where(remedy.is_not(None)).distinct()):
             if self.operator(row.remedy):
                 self.followed.append(row.remedy)

@@ -16,18 +16,15 @@ from conductor.rpc.servers.server_groups import NewServerGroup
 from conductor.rpc.servers.servers import CreateServers, RequestedNetwork
 from db import schema
 from tests.chaos.cloud import FLAVOR, IMAGE
+from tests.chaos.dressing import CLOUD
 from tests.chaos.world import World, world
 
-CLOUD = ids.named("cloud", "test")
 WRITES = {"proxmox:sim1": {"write_affinity_rules": "true"}}
 
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:
     with world(tmp_path, WRITES, nodes=3) as running:
-        with running.engine.begin() as connection:
-            # As the migrations do.
-            connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
         yield running
 
 

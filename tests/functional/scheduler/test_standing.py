@@ -10,16 +10,13 @@ import pytest
 
 from common import ids
 from common.errors import Unavailable
-from db import schema
 from tests.chaos.world import World, world
-from tests.functional.scheduler.test_clusters import CLOUD, built, facts, refused
+from tests.functional.scheduler.test_clusters import built, facts, refused
 
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:
     with world(tmp_path, nodes=3) as running:
-        with running.engine.begin() as connection:
-            connection.execute(schema.cloud_identity.insert().values(id=1, cloud_id=CLOUD))
         yield running
 
 

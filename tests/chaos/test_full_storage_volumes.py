@@ -21,7 +21,7 @@ from common.story.volume_messages import WORDS
 from db import schema
 from db.reads.volumes.volume_usage import usage
 from tests.chaos.administrator import reset
-from tests.chaos.dressing import put_images
+from tests.chaos.dressing import image_name, put_images
 from tests.chaos.fullness import BIG, HOW, KINDS, NARROW, follow, full_cloud
 from tests.chaos.renewed import Renewed
 from tests.chaos.resource_play import STORIES
@@ -101,6 +101,8 @@ def clouds(
         with full_cloud(tmp_path_factory.mktemp("cloud") / "world", kind) as cloud:
             put_images(cloud.simulator.cluster(), 1)
             cloud.look()
+            known = sa.select(schema.images.c.id).where(schema.images.c.name == image_name(0))
+            cloud.until(lambda: cloud.rows(known))
             yield cloud
 
     clouds = Renewed(request.session, make)

@@ -162,7 +162,7 @@ def silence(host: str | None) -> str:
 
 
 def silent(host: str | None) -> Failure:
-    """Return the failure of what was to be sent to a host whose agent is down."""
+    """Return the failure of a command to a host whose agent is down."""
     return Failure(Category.NODE_UNHEALTHY, silence(host), host=host)
 
 

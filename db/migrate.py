@@ -42,7 +42,7 @@ class Patience:
     tries: int = 60
 
     def attempts(self) -> tenacity.Retrying:
-        """Return what is tried until no table is in use, or too often: then its error passes."""
+        """Return attempts until no table is in use; the error of the last one passes."""
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(_is_in_use),
             stop=tenacity.stop_after_attempt(self.tries),

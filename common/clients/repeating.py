@@ -1,9 +1,9 @@
 """Requests of a keystoneauth1 adapter that are sent again and again, for half of the CPU.
 
-keystoneauth1 and requests find out at each request what is the same for all: the endpoint in the
-catalog, the settings of the environment, most headers. Here they send the first request with a
-token; those that follow are made like it, and sent by the same transport adapter of requests, so
-with the same connections, TLS options, retries and errors.
+At each request keystoneauth1 and requests determine the endpoint in the catalog, the settings of
+the environment and the headers, though they are the same for all. Here they send the first request
+with a token; those that follow are made like it, and sent by the same transport adapter of
+requests, so with the same connections, TLS options, retries and errors.
 """
 
 from __future__ import annotations

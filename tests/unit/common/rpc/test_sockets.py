@@ -12,7 +12,7 @@ from common.rpc import sockets
 
 
 class Socket:
-    """Gives what was sent, in these pieces, and notes how often it was asked."""
+    """Returns the bytes of a stream in these pieces, and counts the calls."""
 
     def __init__(self, *pieces: bytes) -> None:
         self._pieces = list(pieces)

@@ -1,10 +1,10 @@
 """What runs: all that fits, or for a person what a change touches and a sample of the rest.
 
 ``--part all``, which is the default and what ``.ci/run`` does, leaves out the mark ``long``, and
-of ``tests/chaos``, which takes hours, all but a sample. ``--part touched``, or ``make test``,
-runs the tests of the modules that differ from the last commit but one (of many modules: a sample
-of their files), and a sample of all others: one of `n` tests of each file in the folders of
-``TESTS``, one of `n` files in those of ``FILES``. Samples rotate with the commit.
+of the enumerations in ``tests/chaos``, which take hours, all but a sample. ``--part touched``, or
+``make test``, runs the tests of the modules that differ from the last commit but one (of many
+modules: a sample of their files), and a sample of all others: one of `n` tests of each file in
+the folders of ``TESTS``, one of `n` files in those of ``FILES``. Samples rotate with the commit.
 
 A test with the mark ``sampled(n)`` is an enumeration, such as a death at each commit: in
 ``tests/chaos``, and in ``make test``, one of `n` of its cases runs. ``tox -e chaos`` runs all.
@@ -98,8 +98,7 @@ class Parts:
 def parts_of(part: str) -> Parts:
     """Return what an option of the command line means, for the commit that is checked out."""
     if part == ALL:
-        tests, files = ({ENUMERATIONS: one[ENUMERATIONS]} for one in (TESTS, FILES))
-        return Parts(tests, files, seed=commit())
+        return Parts({}, {}, seed=commit())
     return Parts(seed=commit(), touched=few(touched_by(_changed()), commit()))
 
 
@@ -192,7 +191,7 @@ the sample (the test or its file). None: the rule doesn't concern it."""
 
 def _cases(item: pytest.Item, parts: Parts) -> _Found:
     mark = item.get_closest_marker(MARK)
-    if parts.tests.keys() <= {ENUMERATIONS} and _folder(_file(item)) != ENUMERATIONS:
+    if not parts.tests and _folder(_file(item)) != ENUMERATIONS:
         return None
     return (item.nodeid.partition("[")[0], mark.args[0], item.nodeid) if mark else None
 

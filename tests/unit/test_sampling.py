@@ -69,8 +69,10 @@ def test_an_enumeration_is_whole_where_all_runs_but_for_the_chaos_tier() -> None
     marked = pytest.mark.sampled(2).mark
     files = ("tests/functional/test_a.py", "tests/chaos/test_every_step.py")
     items = [an_item(f"{file}::test_0[{n}]", marked) for file in files for n in range(4)]
+    items += [an_item(f"tests/chaos/test_b.py::test_{n}") for n in range(4)]
     run = run_of(items, sampling.parts_of(sampling.ALL))
-    assert [len([one for one in run if file in one]) for file in files] == [4, 1]
+    counts = [len([one for one in run if file in one]) for file in (*files, "test_b.py")]
+    assert counts == [4, 2, 4]
 
 
 def test_a_sample_rotates_with_the_commit() -> None:

@@ -1,7 +1,7 @@
-"""PostgreSQL, RabbitMQ and memcached for tests: private, in a folder of their own, on free ports.
+"""PostgreSQL, MariaDB, RabbitMQ and memcached for tests: private, in a folder of their own.
 
-The programs are Debian's; no service of the system is touched. Each runs as an unprivileged user
-(root's tests switch to one) and ends with the tests, however they end.
+Each is on free ports. The programs are Debian's; no service of the system is touched. Each runs
+as an unprivileged user (root's tests switch to one) and ends with the tests, however they end.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ def program(name: str, *patterns: str) -> str | None:
 
 INITDB = program("initdb", "/usr/lib/postgresql/*/bin/initdb")
 POSTGRES = program("postgres", "/usr/lib/postgresql/*/bin/postgres")
+MARIADB = program("mariadbd", "/usr/sbin/mariadbd")
+MARIADB_INSTALL = program("mariadb-install-db")
 RABBITMQ = program("rabbitmq-server", "/usr/lib/rabbitmq/bin/rabbitmq-server")
 RABBITMQCTL = program("rabbitmqctl", "/usr/lib/rabbitmq/bin/rabbitmqctl")
 EPMD = program("epmd")
@@ -347,3 +349,41 @@ def postgres(**more: str) -> Iterator[Postgres]:
             server = Postgres(port, process.pid)
             wait_until("PostgreSQL", server.answers, process, log)
             yield server
+
+
+@functools.cache
+def _empty_mariadb() -> Path:
+    """Make a data directory that servers begin with a copy of; removed with this process."""
+    folder = Path(tempfile.mkdtemp(prefix="micronova-mariadb-"))
+    folder.chmod(0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    who = account("mysql")
+    data = who.own(folder / "data")
+    command = [MARIADB_INSTALL, "--no-defaults", f"--datadir={data}", "--skip-test-db"]
+    command.append("--auth-root-authentication-method=normal")
+    subprocess.run(  # type: ignore[call-overload]
+        command,
+        check=True,
+        capture_output=True,
+        cwd=data,
+        env={"PATH": os.environ["PATH"], "TMPDIR": str(folder / "data")},
+        **who.keywords,
+    )
+    return data
+
+
+@contextlib.contextmanager
+def mariadb() -> Iterator[str]:
+    """Run MariaDB; gives the URL of its superuser."""
+    assert MARIADB is not None
+    port = free_port()
+    who = account("mysql")
+    with private_folder() as folder:
+        data, log = folder / "data", folder / "mariadb.log"
+        subprocess.run(["cp", "-a", str(_empty_mariadb()), str(data)], check=True)
+        command = [MARIADB, "--no-defaults", f"--datadir={data}", "--bind-address=127.0.0.1"]
+        command += [f"--port={port}", f"--socket={data}/socket", f"--pid-file={data}/pid"]
+        command += ["--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0"]
+        with running(command, who, log) as process:
+            wait_until("MariaDB", lambda: listens(port), process, log)
+            yield f"mysql+pymysql://root@127.0.0.1:{port}/mysql"

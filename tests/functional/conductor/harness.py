@@ -550,8 +550,9 @@ class World:
         **options: Any,
     ) -> None:
         self.url = url or f"sqlite:///{folder}/cloud.sqlite"
-        if url is None and os.environ.get("MICRONOVA_TEST_MARIADB"):
-            server, self.url = mariadb_database()
+        given = os.environ.get("MICRONOVA_TEST_MARIADB")
+        if url is None and given:
+            server, self.url = mariadb_database(given)
             server.dispose()
         self.hosts, self.bridges = hosts, bridges
         databases.create(self.url)

@@ -16,6 +16,7 @@ from db import engine, schema
 from db.reads.hosts import queues
 from tests.fixtures.listings import counted
 from tests.functional.db.conftest import (  # noqa: F401
+    mariadb_server,
     mariadb_url,
     postgres_server,
     postgres_url,

@@ -9,6 +9,7 @@ from db import engine, schema
 from tests.fixtures import databases
 from tests.fixtures.listings import a_server, counted
 from tests.functional.db.conftest import (  # noqa: F401
+    mariadb_server,
     mariadb_url,
     postgres_server,
     postgres_url,

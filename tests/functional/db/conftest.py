@@ -1,5 +1,5 @@
-"""Empty databases: SQLite always, PostgreSQL where it is installed or MICRONOVA_TEST_PG is set,
-MariaDB where MICRONOVA_TEST_MARIADB is.
+"""Empty databases: SQLite always, PostgreSQL and MariaDB where they are installed, or where
+MICRONOVA_TEST_PG and MICRONOVA_TEST_MARIADB name one.
 """
 
 from __future__ import annotations
@@ -57,12 +57,23 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'cloud.sqlite'}"
 
 
-def mariadb_database() -> tuple[sa.Engine, str]:
-    """A new database of the MariaDB whose superuser's URL MICRONOVA_TEST_MARIADB is, and its URL.
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[str]:
+    """The URL of the superuser of MICRONOVA_TEST_MARIADB, or of a private one."""
+    given = os.environ.get("MICRONOVA_TEST_MARIADB")
+    if given:
+        yield given
+        return
+    with backends.mariadb() as url:
+        yield url
+
+
+def mariadb_database(server_url: str) -> tuple[sa.Engine, str]:
+    """A new database of a MariaDB, of whose superuser the URL is, and its URL.
 
     The engine is the server's.
     """
-    server, name = sa.make_url(os.environ["MICRONOVA_TEST_MARIADB"]), f"test_{uuid.uuid4().hex}"
+    server, name = sa.make_url(server_url), f"test_{uuid.uuid4().hex}"
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
@@ -70,9 +81,9 @@ def mariadb_database() -> tuple[sa.Engine, str]:
 
 
 @pytest.fixture
-def mariadb_url() -> Iterator[str]:
+def mariadb_url(mariadb_server: str) -> Iterator[str]:
     """The URL of an empty MariaDB database."""
-    engine, url = mariadb_database()
+    engine, url = mariadb_database(mariadb_server)
     yield url
     with engine.connect() as connection:
         connection.exec_driver_sql(f"DROP DATABASE {sa.make_url(url).database}")
@@ -80,7 +91,7 @@ def mariadb_url() -> Iterator[str]:
 
 
 KINDS = ["sqlite", "postgres"]
-if os.environ.get("MICRONOVA_TEST_MARIADB"):
+if os.environ.get("MICRONOVA_TEST_MARIADB") or (backends.MARIADB and backends.MARIADB_INSTALL):
     KINDS.append("mariadb")
 
 

@@ -22,6 +22,7 @@ from placement.operation import Services
 from tests.fixtures import databases
 from tests.fixtures.auth import SERVICE, header_auth
 from tests.functional.db.conftest import (  # noqa: F401
+    mariadb_server,
     mariadb_url,
     postgres_server,
     postgres_url,

@@ -8,6 +8,7 @@ from tests.functional.placement.conftest import (  # noqa: F401
     conf,
     database_url,
     endpoint,
+    mariadb_server,
     mariadb_url,
     postgres_server,
     postgres_url,

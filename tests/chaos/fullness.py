@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from db.reads.volumes import backends
 from simulator.state import disks
 from simulator.state.model import MIB
 from simulator.state.seed import add_storage
@@ -58,7 +59,7 @@ class Full:
             self._orders.append(order)
 
     def free(self) -> None:
-        """Make room."""
+        """Make room; return when that is recorded, else the next request is refused for it."""
         while self._orders:
             self._cloud.simulator.take_back(self._orders.pop())
         cluster = self._cloud.simulator.cluster()
@@ -66,6 +67,11 @@ class Full:
             for name, capacity in self._capacities.items():
                 cluster.storages[name].capacity = capacity
         self._cloud.look()
+        self._cloud.until(self._room_is_known)
+
+    def _room_is_known(self) -> bool:
+        with self._cloud.engine.connect() as connection:
+            return all(one.storage.available_gib for one in backends.read(connection))
 
     def __enter__(self) -> Self:
         return self

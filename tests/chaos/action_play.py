@@ -54,7 +54,7 @@ class ActionPlay(Play):
     def settled(self) -> str:
         """See ``Play``. A CD is put back into a VM only once its lock is gone."""
         if self._operation() is None:
-            self._heard()
+            self._request_arrived()
         return str(self.stage.helped(self._rest))
 
     def kept(self) -> str:
@@ -144,7 +144,7 @@ class ActionPlay(Play):
         return found
 
     def _may_be(self, vm_state: str) -> set[str]:
-        """States of QEMU; what was resized stays so in the record, though its node was lost."""
+        """States of QEMU that fit; a resized server remains resized though its node was lost."""
         right = _QMP.get(vm_state, "stopped")
         return {right, "stopped"} if vm_state == "resized" and self._lost_node() else {right}
 

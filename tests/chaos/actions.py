@@ -19,7 +19,7 @@ from tests.chaos.cloud import IMAGE, Cloud
 from tests.chaos.dressing import CD
 
 LARGER = FlavorSnapshot("2", "m1.micro", 2, 256, 2)
-#: a linked clone and what else is on local storage stays where it is
+#: linked clones and other disks on local storage cannot move
 MOVABLE = {"vm_storage": "shared"}
 
 Ask = Callable[[Cloud, str, str], None]
@@ -169,7 +169,7 @@ ACTIONS: dict[str, Scenario] = {
 
 
 def ask(cloud: Cloud, uuid: str, name: str) -> None:
-    """Ask for what a scenario is about; whether it was heard is another matter."""
+    """Ask for what a scenario is about; the request may be lost."""
     scenario = ACTIONS[name]
     scenario.ask(cloud, uuid, scenario.action or name)
 

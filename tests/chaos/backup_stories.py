@@ -106,7 +106,7 @@ class Restore(BackUp):
 
 
 class DeleteBackup(BackUp):
-    """A backup is deleted; its volume stays as it is."""
+    """A backup is deleted; its volume does not change."""
 
     good = "none"
 

@@ -1,5 +1,4 @@
-"""Stories of servers that boot from volumes: what a build made goes if it fails, what was there
-stays."""
+"""Stories of servers that boot from volumes: a failed build removes only what it has made."""
 
 from __future__ import annotations
 
@@ -47,7 +46,7 @@ class BootNew(VolumeStory):
         return "" if row.vm_state == "building" or row.task_state else str(row.vm_state)
 
     def wrong(self) -> str:
-        """See ``Story``: a server that was built has its volume, one that wasn't has left none."""
+        """See ``Story``: a server that was built has its volume, else no volume is left."""
         return "; ".join(filter(None, (super().wrong(), self._of_server())))
 
     def _of_server(self) -> str:

@@ -55,7 +55,7 @@ class Case:
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def order(self, stage: Stage) -> Order:
-        """What the director is to be told."""
+        """The director's order for this case."""
         phase, act = ACTIONS[self.step.kind][self.action]
         return Order(self.step, phase, lambda process: act(stage, process))
 
@@ -65,14 +65,14 @@ def _say(word: str) -> Act:
 
 
 def _hang(stage: Stage, process: str) -> str:
-    """Nothing moves for a while, and whoever waits for it is given up."""
+    """Do nothing for a while; the leases of the process end at once."""
     stage.end_leases(process, f"compute:{process}")
     threading.Event().wait(HANG_SECONDS)
     return GO
 
 
 def _kill(role: str) -> Act:
-    """The one that takes the step, if it is of that role; else all of them."""
+    """Kill the process that takes the step if it is of that role, else all of the role."""
 
     def act(stage: Stage, process: str) -> str:
         names = stage.of_role(role)

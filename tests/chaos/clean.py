@@ -35,7 +35,7 @@ ENDED = frozenset({"confirmed", "reverted", "error", "failed", "completed", "can
 def differences(
     connection: sa.Connection, clusters: Mapping[str, Any], placement: PlacementClient
 ) -> list[str]:
-    """Every difference between what is recorded and what is there; ``clusters`` by name."""
+    """Every difference between the record and what exists; ``clusters`` by name."""
     found: list[str] = []
     alive = {
         row.uuid: row

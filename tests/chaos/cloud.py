@@ -52,8 +52,8 @@ class Cloud:
         """Remedies that the operator has carried out."""
         self.operator: Callable[[str], bool] = self._by_hand
         """Carries a remedy out; returns whether it was still to be done."""
-        self.unheard: list[str] = []
-        """Requests of which the sender knows only that nobody answered."""
+        self.unanswered: list[str] = []
+        """Requests that nobody answered."""
         self._expected: set[tuple[str, str]] = set()
         self.may_heal: frozenset[str] = frozenset()
         """Kinds of findings that it is the audit's part to heal, which nobody else does."""
@@ -93,7 +93,7 @@ class Cloud:
         network: str = ids.named("network", "vmbr0"),
         **more: str,
     ) -> None:
-        """Ask for servers; whether it was heard is another matter.
+        """Ask for servers; the request may be lost.
 
         ``image`` is a file's name, or the id of what was uploaded.
         """
@@ -119,7 +119,7 @@ class Cloud:
         try:
             call()
         except Unavailable as error:
-            self.unheard.append(f"{method}: {error.message}")
+            self.unanswered.append(f"{method}: {error.message}")
 
     # --- looking
 
@@ -172,7 +172,7 @@ class Cloud:
         return all(facts["online"] and facts["healthy"] for facts in seen)
 
     def until(self, check: Callable[[], Any], seconds: float = BOUND_SECONDS) -> Any:
-        """Return the first true answer. Meanwhile pauses end early: nobody waits for minutes."""
+        """Return the first true answer; pauses end early until then: nobody waits for minutes."""
         deadline = time.monotonic() + seconds
         pause, pauses_end = threading.Event(), time.monotonic() + HELP_SECONDS
         for turn in itertools.count(1):
@@ -181,7 +181,7 @@ class Cloud:
                 return answer
             now = time.monotonic()
             if now > deadline:
-                raise Overdue(f"not within {seconds} s: {answer!r}; {self.tell()}")
+                raise Overdue(f"not within {seconds} s: {answer!r}; {self.progress()}")
             if now > pauses_end:
                 self.end_pauses()
                 pauses_end = now + HELP_SECONDS
@@ -189,7 +189,7 @@ class Cloud:
             pause.wait(min(LOOK_SECONDS * turn, HELP_SECONDS))
         return None
 
-    def tell(self) -> str:
+    def progress(self) -> str:
         """What is under way, for a failure's text."""
         lines = [
             f"operation {row.id} ({row.action}) {row.state}, attempt {row.attempt}, "
@@ -293,9 +293,9 @@ class Cloud:
             return report if not report["in_flux"] and report["complete"] else None
 
         report = self.until(calm)
-        told = schema.findings.c
-        found = self.rows(sa.select(schema.findings).where(told.healed_at.is_(None)))
-        healed = self.rows(sa.select(schema.findings).where(told.healed_by.is_not(None)))
+        columns = schema.findings.c
+        found = self.rows(sa.select(schema.findings).where(columns.healed_at.is_(None)))
+        healed = self.rows(sa.select(schema.findings).where(columns.healed_by.is_not(None)))
         assert report["clean"] == (not found), report
         kinds = {(str(row.kind), str(row.subject)): row for row in found}
         lines = [
@@ -312,15 +312,15 @@ class Cloud:
         return "; ".join(lines)
 
     def _left_drive(self, row: Any) -> bool:
-        """Whether it is a config drive on another node of a move, or on one that a build was on,
-        where one may stay: the node did not answer then, or until the server was deleted."""
+        """Whether it is a config drive on another node of a move, or on the node of a build, and
+        may be left there: the node did not answer then, or until the server was deleted."""
         if row.kind != "config_drive_without_server" or LEFT_DRIVE not in self.may_heal:
             return False
-        columns, told = schema.migrations.c, schema.faults.c
+        columns, faults = schema.migrations.c, schema.faults.c
         query = sa.select(columns.source_node, columns.dest_node)
         moves = self.rows(query.where(columns.server_uuid == row.server_uuid))
-        silent = sa.select(told.host).where(
-            told.server_uuid == row.server_uuid, told.category == Category.NODE_UNHEALTHY
+        silent = sa.select(faults.host).where(
+            faults.server_uuid == row.server_uuid, faults.category == Category.NODE_UNHEALTHY
         )
         hosts = schema.hosts.c
         nodes = self.rows(sa.select(hosts.node).where(hosts.host.in_(silent)))
@@ -344,7 +344,7 @@ class Cloud:
         return operator_hand.follow(self.simulator.cluster(), remedy)
 
     def helped(self, check: Callable[[], Any]) -> Any:
-        """Wait for something; the operator does what remedies say meanwhile."""
+        """Wait for something while the operator does what remedies say."""
 
         def checked() -> Any:
             self.follow_remedies()

@@ -1,7 +1,7 @@
 """Sees every step of every process as it is about to be taken, and says what becomes of it.
 
 A step is a request to Proxmox VE or to placement, a message to another service, or a transaction
-of a conductor. Each is told twice, ``before`` and ``after`` it acts, by whoever takes it: a child
+of a conductor. Each is reported twice, ``before`` and ``after`` it acts, by its taker: a child
 process over a Unix socket (``tests/chaos/hooks.py``), the simulator and placement in this very
 process. So steps have one order over all processes, and a failure strikes just where it is meant.
 """
@@ -49,7 +49,7 @@ class Step:
 class Order:
     """What becomes of one step: ``act(process)`` is called at its ``phase`` and may answer for it.
 
-    ``act`` returns what the taker shall do (``hooks.py`` knows the words); None: it goes on.
+    ``act`` returns what the taker shall do (``hooks.py`` knows the words); None: it continues.
     """
 
     step: Step
@@ -121,7 +121,7 @@ class Director:
         self._last.clear()
         self._order, self._recorded = order, None
 
-    # --- what processes tell
+    # --- what processes report
 
     def ready(self, process: str) -> threading.Event:
         """Set when the process has said that it runs."""
@@ -141,7 +141,7 @@ class Director:
         return self._answer(order, act, process), number
 
     def after(self, process: str, number: int) -> str:
-        """The step has acted; its taker has not heard the answer yet."""
+        """The step has acted; its taker has not received the answer yet."""
         with self._lock:
             ticket, order = self._tickets.pop(number, None), self._order
             if ticket is None or order is None or order.phase != AFTER:
@@ -186,10 +186,10 @@ class Director:
         with contextlib.suppress(OSError), connection:
             with connection.makefile("rw", encoding="utf-8") as stream:
                 for line in stream:
-                    stream.write(json.dumps(self._told(json.loads(line))) + "\n")
+                    stream.write(json.dumps(self._handle(json.loads(line))) + "\n")
                     stream.flush()
 
-    def _told(self, said: dict[str, Any]) -> dict[str, Any]:
+    def _handle(self, said: dict[str, Any]) -> dict[str, Any]:
         process = said["process"]
         if said["kind"] == READY:
             self._ready[process].set()

@@ -48,7 +48,7 @@ _PARTS = (
     (re.compile(r"/ha/(resources|rules)/.+$"), r"/ha/\1/*"),
 )
 #: parameters whose values say what kind of thing is asked for
-_TELLING = frozenset({"content", "type", "source"})
+_KIND_PARAMETERS = frozenset({"content", "type", "source"})
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
 
@@ -58,7 +58,7 @@ def name_of(method: str, path: str, query: str = "") -> str:
     for pattern, text in _PARTS:
         path = pattern.sub(text, path)
     asked = sorted(parse_qsl(query)) if method == "GET" else []
-    words = [f"{key}={value}" if key in _TELLING else key for key, value in asked]
+    words = [f"{key}={value}" if key in _KIND_PARAMETERS else key for key, value in asked]
     return f"{method} {path}{'?' if words else ''}{'&'.join(words)}"
 
 

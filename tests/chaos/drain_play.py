@@ -23,7 +23,7 @@ ADMIN = RequestContext(user_id="boss", project_id="admin", roles=["admin"], is_a
 
 
 class DrainPlay(Play):
-    """One run. Whatever strikes, the drain ends; each server runs where the record has it."""
+    """One run. Whatever strikes, the drain ends; each server runs on its recorded host."""
 
     def __init__(self, stage: Stage, scenario: str, number: int, image: int) -> None:
         super().__init__(stage, scenario, number, image)
@@ -53,7 +53,7 @@ class DrainPlay(Play):
     def settled(self) -> str:
         """See ``Play``."""
         if self._drain() is None:
-            self._heard()
+            self._request_arrived()
         return str(self.stage.until(self._rest))
 
     def kept(self) -> str:
@@ -81,7 +81,7 @@ class DrainPlay(Play):
         return decision.host is not None
 
     def _drain(self) -> Any:
-        """The drain that this run began, if it was heard."""
+        """The drain that this run began, unless its request was lost."""
         (first, *_) = self.rows()
         columns = schema.operations.c
         query = sa.select(schema.operations).where(

@@ -52,7 +52,7 @@ SCENARIOS = (
     *(name for name, one in ACTIONS.items() if not one.options),
     *STORIES,
 )
-#: of which only steps that no other one has are cases
+#: scenarios whose only cases are steps that no other scenario has
 BESIDE = (GROUP, DRAIN, TENDED, WAITING, SCALE)
 #: of the fixed sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
@@ -65,7 +65,7 @@ CLUSTER = "proxmox:sim1"
 MOVING_NODES = 3
 #: and that a node was down is soon seen in its VMs
 SETTLED: Options = {"conductor": {"settle_seconds": "3"}}
-#: so that a resize goes to another host
+#: so that a resize moves to another host
 OFF_ITS_HOST: Options = {
     "conductor": {**SETTLED["conductor"], "allow_resize_to_same_host": "false"}
 }
@@ -88,7 +88,7 @@ class Result:
     state: str
     """What the server was when it was over."""
     operator: int = 0
-    """How often only root could go on, and was told how."""
+    """How often a remedy that takes root was carried out."""
     problem: str = ""
     healed: str = ""
     """What was left, and the conductor's own audit put right."""
@@ -203,11 +203,11 @@ class Theatre:
         return list(steps)
 
     def record(self, scenario: str) -> list[Step]:
-        """The steps of a run in which nothing fails: if its request is lost all the same, anew."""
+        """The steps of a run in which nothing fails; recorded again if its request is lost."""
         for _ in range(RECORDINGS):
-            unheard = len(self.stage.unheard)
+            unanswered = len(self.stage.unanswered)
             steps, state, good = self._recorded(scenario)
-            lost = self.stage.unheard[unheard:]
+            lost = self.stage.unanswered[unanswered:]
             if not lost:
                 assert state == good, f"{scenario}: {state}"
                 return steps
@@ -259,7 +259,7 @@ class Theatre:
         that was down what nobody could remove from it.
 
         A case ends leases when it wants, but not the time in which a claim may be made: one may
-        come when another conductor has built the server meanwhile, and it was deleted.
+        come after another conductor has built the server, and it was deleted.
         """
         may = (CLAIM, DRIVE) if lost_node else (CLAIM,)
         if not all(part.startswith(may) for part in problem.split("; ")):
@@ -319,7 +319,7 @@ def parties_of(scenario: str) -> tuple[Party, ...]:
     """The nodes that lose power in a scenario."""
     if scenario in STORIES:
         return STORIES[scenario].parties
-    # A server goes to another node.
+    # A server moves to another node.
     return (Party.SOURCE, Party.TARGET) if movable(options_of(scenario)) else ()
 
 

@@ -86,7 +86,7 @@ class Full:
 
 
 class Narrow(Full):
-    """Disks have something in them, of which a copy fits on no storage."""
+    """Disks hold data, and a copy of it fits on no storage."""
 
     def fill(self) -> None:
         """Leave each storage so much room that something can be made, and not written."""

@@ -1,5 +1,6 @@
-"""The scenario of a strict server group: its rule is written, completed, lost and written anew by
-the audit, and goes with the group. Beside it a request is refused, and a host is introduced.
+"""The scenario of a strict server group: its rule is written, completed, lost and written again
+by the audit, and is deleted with the group. Beside it a request is refused, and a host is
+introduced.
 """
 
 from __future__ import annotations
@@ -88,11 +89,11 @@ class GroupPlay(Play):
     def _create(self, name: str) -> None:
         """Have a server built in the group, unless the request is lost, to whatever end."""
         self.stage.create(name, self.image, server_group=self.group)
-        if self.stage.named(name) is not None or self._heard_of(name):
+        if self.stage.named(name) is not None or self._create_arrived(name):
             self.stage.until(lambda: (row := self.stage.named(name)) and row.vm_state in ENDS)
 
-    def _heard_of(self, name: str) -> bool:
-        self._heard()
+    def _create_arrived(self, name: str) -> bool:
+        self._request_arrived()
         return self.stage.named(name) is not None
 
     def _lose_rule(self) -> None:
@@ -117,12 +118,12 @@ class GroupPlay(Play):
         return None
 
     def _refuse(self) -> None:
-        """The API tells of a request that it refused."""
+        """The API reports a request that it refused."""
         now = clock.utcnow()
-        told = Refused("POST", f"/servers/{self.name}", 409, "no", now, now)
-        self.stage._ask("refused", lambda: self.stage.client.refused(self.stage.context(), told))
+        denied = Refused("POST", f"/servers/{self.name}", 409, "no", now, now)
+        self.stage._ask("refused", lambda: self.stage.client.refused(self.stage.context(), denied))
         columns = schema.refusals.c
-        query = sa.select(schema.refusals).where(columns.path == told.path)
+        query = sa.select(schema.refusals).where(columns.path == denied.path)
         with contextlib.suppress(Overdue):
             self.stage.until(lambda: self.stage.rows(query), SOON_SECONDS)
 

@@ -1,4 +1,4 @@
-"""In a child process: every message and transaction asks the director first, and tells it after.
+"""In a child process: every message and transaction asks the director first, and reports after.
 
 The seams are those of the libraries: oslo.messaging's transport and SQLAlchemy's dialect. No
 product code knows of them.
@@ -108,7 +108,7 @@ def _hook_transactions(line: Any) -> None:
 
 
 def _cut(dialect: Any, connection: Any, why: str) -> None:
-    """The database goes away in the middle, as the driver tells it."""
+    """The connection breaks in the middle, as the driver reports it."""
     connection.dbapi_connection.close()
     raise dialect.loaded_dbapi.OperationalError(why)
 
@@ -121,8 +121,8 @@ def message_name(message: Mapping[str, Any]) -> str:
         return snake(codec.loads(message["args"][KINDS[method]])["kind"])
     if method != "report":
         return method
-    told = [codec.load(Report, one) for one in codec.loads(message["args"]["reports"])]
-    return f"report of {_last_word(told)}"
+    reports = [codec.load(Report, one) for one in codec.loads(message["args"]["reports"])]
+    return f"report of {_last_word(reports)}"
 
 
 def use_case(frame: FrameType | None) -> str | None:

@@ -138,7 +138,7 @@ def _become(
         control.close()
         random.seed()
         _serve(name, kind, files, director)
-    except BaseException:  # noqa: BLE001 - it is told in the log, and the process ends
+    except BaseException:  # noqa: BLE001 - it is logged, and the process ends
         sys.excepthook(*sys.exc_info())
     finally:
         sys.stderr.flush()

@@ -16,7 +16,7 @@ _NODE = re.compile(r"as root on ([\w-]+):")
 
 
 def follow(cluster: Cluster, remedy: str) -> bool:
-    """Run the commands of a remedy, unless what it is about has gone; tell whether it did."""
+    """Run the commands of a remedy, unless what it is about has gone; return whether it did."""
     node = _NODE.search(remedy)
     with cluster.turn():
         if not cluster.quorate:

@@ -1,4 +1,4 @@
-"""The scenarios: what is there before a run, what the run is about, and when it is over."""
+"""The scenarios: what exists before a run, what the run is about, and when it is over."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Play:
 
     def settled(self) -> str:
         """What it ends as, within the bound; "none" if the request was lost altogether."""
-        if not self.state() and not self._heard():
+        if not self.state() and not self._request_arrived():
             return "none"
 
         def ended() -> str:
@@ -84,7 +84,7 @@ class Play:
         """What is wrong while the servers stand, or nothing."""
         return ""
 
-    def _heard(self) -> bool:
+    def _request_arrived(self) -> bool:
         """Whether the request has come through, late as it may be."""
         self.stage.settle()
 

@@ -1,4 +1,4 @@
-"""What services can be told, and the steps of builds, actions and destroys: all are recorded.
+"""The messages of services, and the steps of builds, actions and destroys: all are recorded.
 
 A message that is new is in one of these tables, or a test fails: either a scenario sends it, or
 it is said why none does.
@@ -55,7 +55,7 @@ ACTED = frozenset(
     | {"create_group", "resize_group", "change_group", "report_health", "find_ha_service"}
     | {"repair_member"}
 )
-#: sent without a cause all the time, by whoever starts, and to ask whether somebody is there
+#: sent without a cause: all the time, by what starts, and to ask whether somebody is there
 IDLE = frozenset(
     {"alive", "heartbeat", "tick", "vm_states", "update_hosts", "announce", "claim_agents"}
     | {"publish_aggregates"}
@@ -65,7 +65,7 @@ IDLE = frozenset(
 )
 #: sent where something failed: ``test_incidents`` has them, and functional tests of late undos
 FAILURES = frozenset({"note_failure", "may_undo", "release_agents"})
-#: the audit's own, which begins anew if it comes to nothing
+#: the audit's own, which begins again if it fails
 AUDITS = frozenset({"begin_audit", "heal_finding", "read_inventory", "retire_template", "inspect"})
 AUDITS |= {"begin_restore"}
 #: about other actions, or about no server
@@ -87,7 +87,7 @@ OTHERS = frozenset(
     | {"diagnose_server", "diagnose", "change_password", "set_password"}
     | {"server_console_log", "read_console_log"}
     | {"detach_address", "converge_filter", "check_filter"}
-    # of VMs that the record doesn't know, of which a recorded run has none
+    # of VMs that are not in the record: a recorded run has none
     | {"look_at_others"}
     | {"create_image", "edit_image", "tag_image", "activate_image", "save_image"}
     | {"stage_image", "import_staged_image", "begin_image_download", "renew_image_download"}

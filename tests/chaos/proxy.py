@@ -90,7 +90,7 @@ class Proxy:
 
 
 def _break(*ends: socket.socket) -> None:
-    """Whoever reads or writes there comes to an end."""
+    """Shut connections down: what reads or writes there ends."""
     for end in ends:
         with contextlib.suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)

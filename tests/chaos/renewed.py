@@ -17,7 +17,7 @@ class FailedBeforeError(Exception):
 
 
 class Renewed(Generic[Key, Shared]):
-    """The last one that was asked for, by its key; another one after a failure."""
+    """What was last asked for, by its key; another one after a failure."""
 
     def __init__(
         self, session: pytest.Session, make: Callable[[Key], AbstractContextManager[Shared]]

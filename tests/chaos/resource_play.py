@@ -133,7 +133,7 @@ class ResourcePlay(Play):
     def settled(self) -> str:
         """See ``Play``: what it is once nothing is under way."""
         if self.good != "none" and self._story.state() == "none":
-            self._heard()
+            self._request_arrived()
 
         def rest() -> str:
             if self.stage.open_operations():

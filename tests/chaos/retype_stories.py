@@ -17,7 +17,7 @@ TARGET = "local"
 
 
 class Retype(Made):
-    """A volume goes to the storage of another type."""
+    """A volume moves to the storage of another type."""
 
     target = TARGET
 

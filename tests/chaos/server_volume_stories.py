@@ -56,7 +56,7 @@ class DetachPaused(DetachShelved):
 
 
 class Move(Detach):
-    """A server goes to another host while it runs, with a volume on shared storage."""
+    """A server moves to another host while it runs, with a volume on shared storage."""
 
     good = "active"
     parties: tuple[Party, ...] = (Party.SOURCE, Party.TARGET, Party.HOLDER)
@@ -83,7 +83,7 @@ class Move(Detach):
 
 
 class Resize(Move):
-    """A server goes to another host and gets another size, with a volume on shared storage."""
+    """A server moves to another host and gets another size, with a volume on shared storage."""
 
     good = "resized"
 

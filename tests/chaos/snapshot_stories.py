@@ -1,4 +1,4 @@
-"""Stories of snapshots: each is what was there when it was taken, and goes with its holder's."""
+"""Stories of snapshots: each holds the data of its time, and may be deleted with its volume."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Stage(Cloud):
         self.later(mend)
 
     def restart_broker(self, seconds: float = 1.0) -> None:
-        """The broker itself ends, and begins anew after so long: durable queues stay, no more."""
+        """Stop the broker, and start it after so long: only durable queues are left."""
 
         def restart() -> None:
             self.broker.stop()
@@ -211,7 +211,7 @@ class Stage(Cloud):
             )
 
     def _party(self, party: Party) -> str | None:
-        """The node of the last move; without one that of the server, and the first other one."""
+        """The node of the last move; without a move the server's, and the first other one."""
         if party == Party.HOLDER:
             volumes = schema.volumes.c
             query = sa.select(volumes.node).where(volumes.node.is_not(None))
@@ -276,11 +276,11 @@ class Stage(Cloud):
         while (work := self._work.get()) is not None:
             try:
                 work()
-            except Exception as error:  # noqa: BLE001 - `settle` tells, and the others go on
+            except Exception as error:  # noqa: BLE001 - `settle` reports it, and the others go on
                 self._failed.append(error)
 
     def _start_missing(self, name: str) -> None:
-        """Once, whoever comes first: the stagehands or `settle`."""
+        """Start it once, though both the stagehands and `settle` may ask."""
         with self._starting:
             if name not in self._pids:
                 self._start(name)
@@ -324,16 +324,16 @@ class Stage(Cloud):
         return names
 
     def _hosts_are_known(self) -> bool:
-        """Agents have told conductors, schedulers and placement of all that there is."""
+        """Agents have reported all that exists to conductors, schedulers and placement."""
         images = self.rows(sa.select(sa.func.count()).select_from(schema.images))[0][0]
         hosts = self.rows(sa.select(schema.hosts.c.uuid))
         if not hosts or images < self.plan.images:
             return False
         try:
-            told = [self.placement.provider_usages(row.uuid) for row in hosts]
+            usages = [self.placement.provider_usages(row.uuid) for row in hosts]
         except MicronovaError:
             return False
-        return all(told)
+        return all(usages)
 
 
 def _stands_still(pid: int) -> bool:

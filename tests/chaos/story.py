@@ -21,7 +21,7 @@ class Story(abc.ABC):
     parties: tuple[Party, ...] = ()
     """The nodes that lose power in turn."""
     movable = False
-    """Whether servers may go to other nodes, of which there are three."""
+    """Whether servers may move to other nodes; there are three nodes then."""
     writes = False
     """Whether only what it writes to Proxmox VE are cases: all else is as in another story."""
 
@@ -30,7 +30,7 @@ class Story(abc.ABC):
 
     @abc.abstractmethod
     def prepare(self) -> None:
-        """Have what must be there before."""
+        """Make what must exist before."""
 
     @abc.abstractmethod
     def act(self) -> None:
@@ -53,7 +53,7 @@ class Story(abc.ABC):
         return []
 
     def asked(self, method: str, call: Callable[[], Any]) -> None:
-        """Ask a conductor as the API does; whether it was heard is another matter."""
+        """Ask a conductor as the API does; the request may be lost."""
         self.stage._ask(method, call)
 
     def until_gone(self, gone: Callable[[], bool], ask: Callable[[], Any]) -> None:

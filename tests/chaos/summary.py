@@ -87,13 +87,13 @@ def counts(lines: Iterable[Line]) -> dict[tuple[str, str], collections.Counter[s
 
 def table(lines: Sequence[Line]) -> str:
     """The counts for people; below them one line for each case that did not end well."""
-    told = [f"{'step':<13}{'what became of it':<22}" + "".join(f"{one:>18}" for one in HEADS)]
+    output = [f"{'step':<13}{'what became of it':<22}" + "".join(f"{one:>18}" for one in HEADS)]
     rows = sorted(counts(lines).items(), key=lambda item: (item[0] == ALL, item[0]))
     for (kind, action), count in rows:
-        told.append(f"{kind:<13}{action:<22}" + "".join(f"{count[head]:>18}" for head in HEADS))
-    told += [f"HEALED {line['case']}: {line['healed']}" for line in lines if line["healed"]]
-    told += [f"FAILED {line['case']}: {line['problem']}" for line in lines if line["problem"]]
-    return "\n".join(told)
+        output.append(f"{kind:<13}{action:<22}" + "".join(f"{count[head]:>18}" for head in HEADS))
+    output += [f"HEALED {line['case']}: {line['healed']}" for line in lines if line["healed"]]
+    output += [f"FAILED {line['case']}: {line['problem']}" for line in lines if line["problem"]]
+    return "\n".join(output)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class TendedPlay(ScalePlay):
         self._mark(row.host, down=False)
 
     def _mark(self, host: str, *, down: bool) -> None:
-        """As `openstack compute service set --down` does, until it is heard."""
+        """As `openstack compute service set --down` does, repeated until it is recorded."""
         columns = schema.services.c
         query = sa.select(columns.uuid, columns.forced_down)
         query = query.where(columns.host == host, columns.binary == "nova-compute")

@@ -115,7 +115,7 @@ def test_everything_agrees_whatever_a_cloud_has_lived_through(cloud: World) -> N
             cloud.client.act(ADMIN, uuid, "release")
             cloud.until(lambda uuid=uuid: cloud.server(uuid).deleted_at is not None)  # type: ignore[misc]
         assert left(cloud) == []
-        # A host goes, and comes back; then all services begin anew.
+        # A host is removed, and comes back; then all services start again.
         for row in cloud.alive():
             if row.host == "pve2" or row.vm_state == "error":
                 cloud.delete(row.uuid)

@@ -20,7 +20,7 @@ CORRUPT = "unable to create VM - qemu-img: Could not open: Image is not in qcow2
 
 @pytest.fixture
 def cloud(tmp_path: Path) -> Iterator[World]:
-    """Two nodes that list their images once: files change meanwhile."""
+    """Two nodes that list their images only once: files change after that."""
     with world(tmp_path, {"compute": {"content_seconds": "3600"}}) as running:
         yield running
 

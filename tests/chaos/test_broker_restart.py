@@ -1,4 +1,4 @@
-"""The broker itself ends and begins anew in the middle of builds and destroys.
+"""The broker itself ends and starts again in the middle of builds and destroys.
 
 A cut connection leaves every queue as it was. A broker that was stopped has no connection,
 no queue that was meant to go with one, and nothing that was not written down.
@@ -46,7 +46,7 @@ def test_builds_go_on_after_the_broker_was_restarted(cloud: Stage, path: str) ->
     assert cloud.clear_away() == ""
 
 
-def test_what_is_asked_while_the_broker_is_away_is_heard_or_refused(cloud: Stage) -> None:
+def test_what_is_asked_while_the_broker_is_away_is_received_or_refused(cloud: Stage) -> None:
     name = warm(cloud)
     cloud.restart_broker(seconds=3)
     for number in range(SERVERS):

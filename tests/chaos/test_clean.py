@@ -159,7 +159,7 @@ VMID = {
 
 
 @pytest.mark.parametrize(
-    ("leave", "told"),
+    ("leave", "difference"),
     [
         (machine, "VM 150000 on pve1 is nobody's"),
         (volume("150000/vm-150000-disk-0.raw", "images"), "volume local:150000/"),
@@ -181,11 +181,11 @@ VMID = {
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_left_is_noticed(
-    cloud: World, leave: Callable[[World], Callable[[], None]], told: str
+    cloud: World, leave: Callable[[World], Callable[[], None]], difference: str
 ) -> None:
     undo = leave(cloud)
     found = cloud.until(cloud.differences, 10)
     undo()
     assert len(found) == 1
-    assert told in found[0]
+    assert difference in found[0]
     assert cloud.left() == ""

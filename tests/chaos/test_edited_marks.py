@@ -1,4 +1,4 @@
-"""People edit what tells whose a VM is: it is told, and mended only where it is proven."""
+"""People edit the marks of a VM's owner: it is reported, and mended only where it is proven."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_mark_that_was_edited_away_is_reported_and_written_again(
     cloud: World, description: str | None
 ) -> None:
     row = cloud.built("db")
-    # The tag stays: nothing in any list shows it.
+    # The tag is left: nothing in any list shows the edit.
     edit(cloud, row.vmid, description=description)
     found = findings(cloud)
     assert set(found) == {"mark_lost"}
@@ -136,7 +136,7 @@ def test_a_vm_that_names_its_server_with_another_smbios_uuid_is_reported(cloud: 
 
 
 def test_a_vm_that_somebody_made_in_its_place_is_never_marked(cloud: World) -> None:
-    """With the server's SMBIOS UUID, as a copied configuration has it."""
+    """With the server's SMBIOS UUID, as in a copied configuration."""
     row = cloud.built("db")
     cluster = cloud.simulator.cluster()
     with cluster.turn():
@@ -166,9 +166,9 @@ def test_descriptions_are_read_in_turns(tmp_path: Path) -> None:
         rows = cloud.alive()
         edit(cloud, rows[3].vmid, description=None)
         began = cloud.simulator.recorder.since(0)[-1]["n"]
-        told = 0
+        audits = 0
         for _ in range(6):
-            told += 1
+            audits += 1
             if findings(cloud):
                 break
         assert set(findings(cloud)) == {"mark_lost"}
@@ -178,5 +178,5 @@ def test_descriptions_are_read_in_turns(tmp_path: Path) -> None:
             if call["method"] == "GET" and call["path"].endswith("/config")
         ]
         # Two of a look; what differs is looked at twice.
-        assert len(reads) <= 2 * (told + 3)
+        assert len(reads) <= 2 * (audits + 3)
         assert mark(cloud, rows[3].uuid).state == "done"

@@ -93,7 +93,7 @@ def test_every_step(
 
 
 def cases_in(recordings: Mapping[str, Sequence[Step]]) -> list[Case]:
-    """All cases of recorded runs, each of which has met what it must."""
+    """All cases of recorded runs; each run has met what it must."""
     cases = []
     for scenario, steps in recordings.items():
         kinds = {step.kind for step in steps} | ({PLACEMENT} if scenario == GROUP else set())

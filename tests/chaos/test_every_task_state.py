@@ -59,7 +59,7 @@ def frozen(role: str) -> Hold:
     ("task_state", "hold"),
     [
         ("scheduling", frozen("scheduler")),
-        # One transaction goes on from the host to the agent, or nowhere.
+        # One transaction leads from the host to the agent, or nowhere.
         ("scheduling", locked("vmids")),
         ("scheduling", locked("templates")),
         ("spawning", frozen("compute")),

@@ -1,8 +1,8 @@
-"""One of two conductors stands still for longer than its operations may take, and goes on.
+"""One of two conductors stands still for longer than its operations may take, and continues.
 
-As a machine that is paused, or swaps: it keeps its connections, its messages and its beliefs, and
+As a machine that is paused, or swaps: it has its old connections, messages and beliefs, and
 its clock has jumped. The other one has seen to what was due; nothing is removed because of a
-deadline that only the frozen one missed, and nothing stays open.
+deadline that only the frozen one missed, and nothing is left open.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_a_rebuild_agrees_with_its_vm(cloud: Stage, frozen: tuple[str, ...], at:
     cloud.until(lambda: not cloud.open_operations())
     now, vm = cloud.server(row.uuid), cloud.simulator.cluster().vms[row.vmid]
     has_new = root_of(cloud, row) != disk
-    assert (now.image_properties == {"os_type": "linux"}) == has_new, cloud.tell()
+    assert (now.image_properties == {"os_type": "linux"}) == has_new, cloud.progress()
     if now.vm_state == "active":
         assert (vm.status, has_new, cloud.faults(row.uuid)) == ("running", True, [])
         return

@@ -79,7 +79,7 @@ def test_a_server(
         cloud.until(lambda: not cloud.open_operations())
         now = cloud.server(row.uuid)
         if operations(cloud, row.uuid)[known:][-1].state == "failed":
-            assert now.vm_state in {scenario.was, "error"}, cloud.tell()
+            assert now.vm_state in {scenario.was, "error"}, cloud.progress()
             ask(cloud, row.uuid, name)
             cloud.until(lambda: not cloud.open_operations())
     faults = [(one.category, one.message) for one in cloud.faults(row.uuid)[before:]]

@@ -77,7 +77,7 @@ REFUSED = "No valid backend was found: there is no storage that"
 
 
 class RetypeTo(Retype):
-    """A volume goes to the storage from another one."""
+    """A volume moves to the storage from another one."""
 
     target = BIG
 
@@ -135,7 +135,7 @@ def test_a_story(
         put_back(cloud, story)
         assert used(cloud) == before
         assert not asked(cloud, story)
-    assert story.state() == story.good, cloud.tell()
+    assert story.state() == story.good, cloud.progress()
     assert story.wrong() == ""
     assert story.remove() == ""
     cloud.until(lambda: not cloud.open_operations() and not cloud.differences())

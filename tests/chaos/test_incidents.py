@@ -68,17 +68,17 @@ def test_incident_1_sixty_six_orphans_by_a_retry_loop(cloud: World) -> None:
     assert tried <= 2 * int(cloud.conf.conductor.max_attempts)
     cloud.until(lambda: not [vm for vm in now(cloud)["vms"] if not vm["config"].get("template")])
     done = len(cloud.simulator.recorder.since(0))
-    # And nothing goes on: there is no loop.
+    # And nothing more is done: there is no loop.
     cloud.until(lambda: not cloud.open_operations())
     assert writes(cloud, "/qemu", done) == []
 
 
 def test_incident_2_all_recommendations_implemented(cloud: World) -> None:
-    """The repair asked for a version ("6 or newer has it"), looked for orphans by name, and
+    """The repair asked for a version ("6 or newer"), looked for orphans by name, and
     unlocked ten times before it deleted by force.
 
-    Here names mean nothing: a stranger's VM with our server's name, and even with our tag, stays
-    as it is; a lock is never forced; nothing asks for ``importdisk``.
+    Here names mean nothing: a stranger's VM with our server's name, and even with our tag, is
+    left as it is; a lock is never forced; nothing asks for ``importdisk``.
     """
     cluster = cloud.simulator.cluster()
     with cluster.turn():
@@ -142,7 +142,7 @@ def test_incident_4_a_template_deleted_and_made_again_for_ever(cloud: World) -> 
         for vm in templates
     ]
     cluster = cloud.simulator.cluster()
-    # The other node has one that is locked before it is ready.
+    # The other node has a template that is locked before it is ready.
     cloud.restart("compute")
     began = cloud.simulator.recorder.since(0)[-1]["n"]
     row = cloud.built("second")

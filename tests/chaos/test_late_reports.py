@@ -59,7 +59,7 @@ def late(row: Any, *, ok: bool) -> Report:
 def test_the_word_of_an_older_attempt_decides_nothing(
     cloud: Stage, failure: tuple[str, int], ok: bool
 ) -> None:
-    """``failure`` is what whoever goes on with the attempt meets, and how often."""
+    """``failure`` is what the process that continues the attempt meets, and how often."""
     text, times = failure
     name = f"late-{ok}-{times}".lower()
     held: list[int] = []
@@ -88,11 +88,11 @@ def test_the_word_of_an_older_attempt_decides_nothing(
 
     bus = rpc.Client(cloud.transport, CONDUCTOR_EVENTS_TOPIC)
     bus.cast(internal(), "report", reports=[late(first, ok=ok)])
-    heard = {
+    logged = {
         FULL: f"Host {first.plan['target']['host']} reports on server {uuid}, which is not on it",
         BUSY: f"A report on attempt 1 of operation {first.id} is late",
     }[failure]
-    cloud.until(lambda: any(heard in cloud.log(name) for name in cloud.of_role("conductor")))
+    cloud.until(lambda: any(logged in cloud.log(name) for name in cloud.of_role("conductor")))
     assert operation(cloud, uuid).attempt == 2
     row = cloud.server(uuid)
     assert (row.vm_state, row.task_state, row.vmid) == (
@@ -100,14 +100,14 @@ def test_the_word_of_an_older_attempt_decides_nothing(
         "spawning",
         second.plan["target"]["vmid"],
     )
-    told = cloud.rows(
+    events = cloud.rows(
         sa.select(schema.operation_events).where(
             schema.operation_events.c.operation_id == first.id,
             schema.operation_events.c.attempt == 1,
             schema.operation_events.c.name == "compute_start_vm",
         )
     )
-    assert not [event for event in told if event.result == "Success"]
+    assert not [event for event in events if event.result == "Success"]
 
     cloud.simulator.take_back(held[0])
     cloud.until(lambda: cloud.server(uuid).vm_state != "building")

@@ -24,14 +24,14 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One cloud for all: none may leave anything for the next one."""
-    # Who meets a lock twice goes elsewhere: a stranger's stays as long as the test wants.
+    # A build that meets a lock twice leaves the host: a stranger's remains while the test runs.
     options = {"conductor": {"max_waits": "1"}}
     with world(tmp_path_factory.mktemp("leaks"), options) as running:
         yield running
 
 
 def fresh_templates(cloud: World) -> None:
-    """Somebody removed the cached templates: the next builds make them anew."""
+    """Somebody removed the cached templates: the next builds make them again."""
     cluster = cloud.simulator.cluster()
     with cluster.turn():
         for vm in [one for one in cluster.vms.values() if one.template]:
@@ -59,15 +59,15 @@ def settle(cloud: World, names: list[str]) -> set[str]:
 
 
 def rebuild(cloud: World, host: str) -> None:
-    """Build on that host until it goes well: the operator does what the faults say."""
+    """Build on that host until it succeeds: the operator does what the faults say."""
     for _ in range(TRIES):
         row = cloud.built(fresh(f"again-{host}"), host=host)
         cloud.follow_remedies()
         cloud.delete(row.uuid)
         if row.vm_state == "active":
             return
-    told = [fault.message for fault in cloud.faults(row.uuid)]
-    raise AssertionError(f"{host} builds nothing any more: {told}")
+    messages = [fault.message for fault in cloud.faults(row.uuid)]
+    raise AssertionError(f"{host} builds nothing any more: {messages}")
 
 
 def fresh(name: str) -> str:

@@ -126,7 +126,7 @@ def rested(cloud: World, uuid: str, known: int) -> Any:
 
 
 CASES = list(itertools.product(SCENARIOS, LOCKS, (BEFORE, MIDDLE)))
-#: a suspended VM has a lock already, which keeps others off
+#: a suspended VM has a lock already, which excludes others
 CASES = [one for one in CASES if SCENARIOS[one[0]].was != "suspended" or one[1] == "suspended"]
 #: so that the clouds change once
 CASES.sort(key=lambda one: bool(SCENARIOS[one[0]].options))
@@ -159,7 +159,7 @@ def test_the_remedy_works(
     now = cloud.server(row.uuid)
     if operations(cloud, row.uuid)[known:][-1].state == "failed":
         failed = {scenario.was, "error"} if name in ("rebuild", "rescue") else {scenario.was}
-        assert now.vm_state in failed, cloud.tell()
+        assert now.vm_state in failed, cloud.progress()
         kept(cloud, row, disk)
         ask_for(cloud, row.uuid, name)
         cloud.until(lambda: not cloud.open_operations())

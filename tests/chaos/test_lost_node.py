@@ -61,10 +61,10 @@ def test_the_command_that_an_evacuation_names_brings_the_server_back(cloud: Worl
     row = cloud.built("unguarded")
     assert why_not(cloud, row.uuid) == f"Compute service of {row.host} is still in use."
     order = cloud.simulator.fault(action="node-down", node=row.node)
-    told = cloud.until(lambda: _MOVE.search(why_not(cloud, row.uuid)))
-    target = told[1]
+    named = cloud.until(lambda: _MOVE.search(why_not(cloud, row.uuid)))
+    target = named[1]
     assert target != row.node
-    assert told.groups() == (target, row.node, str(row.vmid), target)
+    assert named.groups() == (target, row.node, str(row.vmid), target)
     assert (cloud.server(row.uuid).host, cloud.open_operations()) == (row.host, [])
     cluster = cloud.simulator.cluster()
     with cluster.turn():
@@ -148,10 +148,10 @@ def looks(cloud: World) -> list[Any]:
 
 
 def why_not(cloud: World, uuid: str) -> str:
-    """What an administrator is told who has a server evacuated."""
-    with pytest.raises(Invalid) as told:
+    """Why an administrator's evacuation of a server is refused."""
+    with pytest.raises(Invalid) as refused:
         cloud.client.evacuate_server(BOSS, uuid, None)
-    return told.value.message
+    return refused.value.message
 
 
 #: tasks of a build: the template's creation, its clone; and whether there is HA
@@ -179,7 +179,7 @@ def test_a_build_on_it_ends_and_nothing_is_left_once_it_is_back(
     order = cloud.simulator.fault(action="node-down", node=node, ha=high)
     cloud.simulator.engine.set_speed(SPEED)
     row = cloud.until(lambda: ended(cloud, "caught"))
-    # What is under way there can't end before the node is back, or moved; the rest goes on.
+    # What is under way there can't end before the node is back, or moved; the rest continues.
     assert cloud.built("meanwhile").vm_state == "active"
     cloud.simulator.take_back(order)
     cloud.helped(lambda: not cloud.open_operations())

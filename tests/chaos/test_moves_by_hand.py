@@ -20,7 +20,7 @@ NODES = ("pve1", "pve2")
 
 
 def options(**storage: str) -> dict[str, dict[str, str | None]]:
-    """Storage options at their defaults but for these; what stays is looked for each second."""
+    """Storage options at their defaults but for these; nodes are read each second."""
     defaults = dict.fromkeys(("linked_clones", "vm_storage", "iso_storage"))
     return {"compute": {"detail_seconds": "1"}, "proxmox:sim1": {**defaults, **storage}}
 

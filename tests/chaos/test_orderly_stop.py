@@ -1,4 +1,4 @@
-"""Processes end in order in the middle of a build, and begin again: it goes on at once.
+"""Processes end in order in the middle of a build, and begin again: it continues at once.
 
 Leases last longer than any test: what waits for one to run out never ends.
 """

@@ -65,12 +65,12 @@ def test_a_cut_ends_what_there_is_and_refuses_what_comes(echo: int) -> None:
 
 def test_no_connection_hears_what_another_one_said(echo: int) -> None:
     proxy = Proxy(echo)
-    heard: list[tuple[bytes, bytes]] = []
+    answers: list[tuple[bytes, bytes]] = []
 
     def call(number: int) -> None:
         for turn in range(ROUNDS):
             words = b"%06d-%06d" % (number, turn)
-            heard.append((words, said(proxy, words)))
+            answers.append((words, said(proxy, words)))
 
     callers = [threading.Thread(target=call, args=(number,)) for number in range(CALLERS)]
     for one in callers:
@@ -80,7 +80,7 @@ def test_no_connection_hears_what_another_one_said(echo: int) -> None:
         proxy.mend()
     for one in callers:
         one.join()
-    assert len(heard) == CALLERS * ROUNDS
-    assert all(back == words or words.startswith(back) for words, back in heard)
+    assert len(answers) == CALLERS * ROUNDS
+    assert all(back == words or words.startswith(back) for words, back in answers)
     assert said(proxy, b"still") == b"still"
     proxy.close()

@@ -30,7 +30,7 @@ from tests.chaos.test_overslept import WHOLE, at_one_moment, copied, vms
 pytestmark = pytest.mark.timeout(3600)
 
 #: what an action changes: a copy in which these are as in the one before is the same moment
-TELLING = (
+CHANGED = (
     *("operations", "servers", "vmids", "ports", "volumes", "volume_attachments"),
     *("volume_snapshots", "volume_backups", "images", "networks", "vnets"),
 )
@@ -61,7 +61,7 @@ def copies(cloud: Stage, begin: Callable[[], Any]) -> list[Copy]:
             with at_one_moment(cloud) as connection:
                 now = [
                     sorted(map(repr, connection.execute(sa.select(schema.metadata.tables[one]))))
-                    for one in TELLING
+                    for one in CHANGED
                 ]
                 if now != last:
                     last[:] = now

@@ -24,8 +24,8 @@ def test_a_config_drive_is_uploaded_to_its_own_node(tmp_path: Path) -> None:
         nodes = set(cloud.simulator.cluster().nodes)
 
         def known() -> bool:
-            told = Counter(one["node"] for one in calls(cloud, "GET", "/cluster/status"))
-            return all(told[node] for node in nodes)
+            asked = Counter(one["node"] for one in calls(cloud, "GET", "/cluster/status"))
+            return all(asked[node] for node in nodes)
 
         cloud.until(known)
         for number in range(3):
@@ -45,7 +45,7 @@ def test_a_delete_without_quorum_touches_nothing_and_ends_with_quorum(tmp_path: 
         asked = len(cloud.simulator.recorder.since(0))
         cloud.simulator.fault(action="no-quorum")
         cloud.act(row.uuid, "delete")
-        # More than one try: what waits is tried again meanwhile.
+        # More than one try: what waits is tried again.
         cloud.until(lambda: len(cloud.faults(row.uuid)) >= 2)
         waiting = cloud.server(row.uuid)
         assert (waiting.task_state, waiting.deleted_at) == ("deleting", None)

@@ -1,4 +1,4 @@
-"""What a real Proxmox VE did to servers, told as stories that end well here."""
+"""What a real Proxmox VE did to servers, as stories that end well here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cloud(tmp_path: Path) -> Iterator[World]:
 
 
 def vm_of(cloud: World, row: Any) -> Any:
-    """The server's VM as Proxmox VE has it; None: it is gone."""
+    """The server's VM in Proxmox VE; None: it is gone."""
     vms = cloud.simulator.state()["sim1"]["vms"]
     return next((vm for vm in vms if vm["vmid"] == row.vmid), None)
 
@@ -90,7 +90,7 @@ def failed_tasks(cloud: World, row: Any) -> list[str]:
 def test_a_backup_delays_a_hard_reboot_and_fails_nothing(cloud: World) -> None:
     """A hard reboot met the lock of a backup: ERROR for good, and the server ran.
 
-    Here it waits until the VM is unlocked; meanwhile the server shows that it is being rebooted.
+    Here it waits until the VM is unlocked; the server shows until then that it is being rebooted.
     """
     row = cloud.built("backed-up")
     order = cloud.simulator.fault(action="config-lock", vmid=row.vmid, lock="backup")
@@ -147,7 +147,7 @@ def test_a_node_whose_daemons_restart_delays_a_hard_reboot(cloud: World) -> None
 
 
 def test_hard_reboots_and_a_delete_in_a_row_keep_nobody_waiting(cloud: World) -> None:
-    """After a stop and a start the node keeps the VM's lock for 30 s: the second hard reboot, and
+    """After a stop and a start the node holds the VM's lock for 30 s: the second hard reboot, and
     the delete after it, stopped the VM three times in vain. Here it is reset."""
     row = cloud.built("restless")
     before = pid_of(cloud, row)
@@ -159,19 +159,19 @@ def test_hard_reboots_and_a_delete_in_a_row_keep_nobody_waiting(cloud: World) ->
     assert failed_tasks(cloud, row) == []
 
 
-def until_told(cloud: World, check: Any) -> Any:
+def until_shown(cloud: World, check: Any) -> Any:
     """Return the first true answer; unlike ``until`` it ends no pause."""
     deadline, pause = time.monotonic() + BOUND_SECONDS, threading.Event()
     while not (answer := check()):
-        assert time.monotonic() < deadline, cloud.tell()
+        assert time.monotonic() < deadline, cloud.progress()
         pause.wait(0.1)
     return answer
 
 
 def let_it_wait(cloud: World, uuid: str) -> None:
     """Return when the last operation has met its first fault; it waits for an hour then."""
-    until_told(cloud, lambda: cloud.faults(uuid))
-    until_told(cloud, lambda: last_operation(cloud, uuid).not_before)
+    until_shown(cloud, lambda: cloud.faults(uuid))
+    until_shown(cloud, lambda: last_operation(cloud, uuid).not_before)
     mine = schema.operations.c.id == last_operation(cloud, uuid).id
     with cloud.engine.begin() as connection:
         later = schema.operations.update().where(mine).values(not_before=clock.after(3600))
@@ -187,9 +187,9 @@ def test_an_unlocked_vm_is_deleted_within_seconds(cloud: World) -> None:
     # Looks have seen the lock by then.
     seen = len(cloud.simulator.recorder.since(0))
     looks = "/cluster/resources"
-    until_told(cloud, lambda: count(cloud, looks, seen) >= 2)
+    until_shown(cloud, lambda: count(cloud, looks, seen) >= 2)
     cloud.simulator.take_back(order)
-    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
+    until_shown(cloud, lambda: cloud.server(row.uuid).deleted_at)
     assert len(cloud.faults(row.uuid)) == 1
 
 
@@ -210,11 +210,11 @@ def test_privileges_that_are_given_back_are_seen_at_once(cloud: World) -> None:
     let_it_wait(cloud, row.uuid)
     columns = schema.hosts.c
     unwell = sa.select(columns.facts).where(columns.host == row.host)
-    until_told(cloud, lambda: not cloud.rows(unwell)[0][0]["healthy"])
+    until_shown(cloud, lambda: not cloud.rows(unwell)[0][0]["healthy"])
     with cloud.simulator.cluster().turn():
         access.grants = [*access.grants, *taken]
         access.changed()
-    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
+    until_shown(cloud, lambda: cloud.server(row.uuid).deleted_at)
 
 
 def test_an_operator_hurries_what_waits_and_brings_a_well_server_back(cloud: World) -> None:
@@ -241,7 +241,7 @@ def test_an_operator_hurries_what_waits_and_brings_a_well_server_back(cloud: Wor
     cloud.act(row.uuid, "delete")
     let_it_wait(cloud, row.uuid)
     cloud.client.retry_server(admin, row.uuid)
-    until_told(cloud, lambda: cloud.server(row.uuid).deleted_at)
+    until_shown(cloud, lambda: cloud.server(row.uuid).deleted_at)
 
 
 def test_a_build_waits_for_the_only_host_that_does_not_answer(tmp_path: Path) -> None:

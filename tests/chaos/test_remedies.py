@@ -144,7 +144,7 @@ def test_a_vm_that_lost_all_its_marks(cloud: World, operator: Operator, action: 
 
 
 def kept(cloud: World, operator: Operator, row: Any) -> None:
-    """Taken off the VM, which keeps it unused."""
+    """Taken off the VM, where it is left unused."""
     operator.run(f"qm set {row.vmid} --delete scsi0")
 
 

@@ -78,7 +78,7 @@ def test_the_server_is_what_its_vm_is(cloud: World, action: str, fault: str) -> 
 
 
 def at_rest_though_it_waits(cloud: World, uuid: str) -> Any:
-    """The server's row once the action has ended; one that waits is tried again at once."""
+    """The server's row once the action has ended; a waiting one is tried again at once."""
 
     def rest() -> Any:
         row = cloud.server(uuid)

@@ -1,7 +1,7 @@
 """What is done to servers that have volumes, while a call of it to Proxmox VE fails in every way.
 
 Whatever happens it ends, the server's VM names the volume if and only if the record says so, and
-the volume rests in its holder. Then the server can be used, and goes without the volume.
+the volume rests in its holder. Then the server can be used, and is deleted without the volume.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""An agent stands still at each step of a build: the build goes on at another cluster's host.
+"""An agent stands still at each step of a build: the build continues at another cluster's host.
 
 Until the agent was allowed to start the VM; then that may run, and the build waits for the agent.
-The agent goes on in the end, and what it had made for a build that left it is removed.
+The agent continues in the end, and what it had made for a build that left it is removed.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def test_a_build_leaves_an_agent_that_stands_still_unless_its_vm_may_run(
     cloud.until(lambda: cloud.named(at).vm_state != "building")
     cloud.until(lambda: not cloud.open_operations())
     row = cloud.named(at)
-    assert row.vm_state == "active", cloud.tell()
+    assert row.vm_state == "active", cloud.progress()
     [vm] = vms_of(cloud, row.uuid)
     assert (vm.vmid, vm.status) == (row.vmid, "running")
     assert {one.state for one in removals(cloud, row.uuid)} == ({"done"} if leaves else set())

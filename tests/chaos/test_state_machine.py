@@ -1,7 +1,7 @@
 """Random operations on conductor, agent and simulator, against a model of one set of states each.
 
 The model knows for each server what it may be once nothing is under way: one state, unless a fault
-was ordered meanwhile. Services are stopped and started in the middle of things, which must change
+was ordered since then. Services are stopped and started in the middle of things, which must change
 nothing. At every rest reality must be the model, and nothing may be left over.
 """
 
@@ -80,7 +80,7 @@ class Operations(RuleBasedStateMachine):
     @precondition(lambda self: self.expected)
     @rule(data=st.data(), action=st.sampled_from(["stop", "start", "reboot-hard"]))
     def power(self, data: st.DataObject, action: str) -> None:
-        """Stop, start or reboot one that is at rest."""
+        """Stop, start or reboot a server that is at rest."""
         name = data.draw(st.sampled_from(sorted(self.expected)))
         row = self._at_rest(name)
         may = ACTIONS[action].vm_states
@@ -112,7 +112,7 @@ class Operations(RuleBasedStateMachine):
 
     @rule()
     def rest(self) -> None:
-        """Everything comes to its end: what is there is what was to be expected."""
+        """Everything comes to its end: what exists is what was to be expected."""
         for name, states in list(self.expected.items()):
             row = self._at_rest(name)
             assert row.vm_state in states, (name, row.vm_state, states)
@@ -134,7 +134,7 @@ class Operations(RuleBasedStateMachine):
         assert len(owned) == len(set(owned))
 
     def teardown(self) -> None:
-        """Nothing stays."""
+        """Nothing is left."""
         self.cloud.simulator.clear_faults()
         assert self.cloud.clear_away() == ""
 

@@ -42,7 +42,7 @@ def test_a_strangers_shell_costs_its_vmid_and_nothing_else(cloud: World) -> None
     row = cloud.built("server", host="pve1")
     assert (row.vm_state, row.vmid, row.host) == ("active", first + 2, "pve1")
     faults = cloud.faults(row.uuid)
-    # One that the agent told of in time was not even tried.
+    # An ID that the agent reported in time was not even tried.
     assert {fault.category for fault in faults} <= {"lock"}
     assert all("No task of this token is known" in fault.message for fault in faults)
     kept = quarantined(cloud)

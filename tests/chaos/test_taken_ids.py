@@ -78,7 +78,7 @@ def test_ids_that_are_taken_between_look_and_create_are_no_attempts_either(cloud
     assert cloud.built("warm-up", host="pve1").vm_state == "active"
     low = band(cloud)
     taken = range(low, low + STRANGERS)
-    # Nobody looks at the cluster meanwhile: the agent's own look before a create must do.
+    # Nobody looks at the cluster in between: the agent's own look before a create must do.
     cloud.simulator.fault(action="hold", path=r"/cluster/status$", times=0)
     for vmid in taken:
         put(cloud, vmid, **of_another_cloud())

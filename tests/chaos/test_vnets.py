@@ -104,7 +104,7 @@ def test_many_at_once_and_no_vni_is_given_twice(site: Site) -> None:
         site.network()
     rows = [site.becomes(one, "ACTIVE") for one in (first, second)]
     assert sorted(row.vni for row in rows) == [5000, 5001]
-    # Deleted while it is being made: what was made goes.
+    # Deleted while it is being made: what was made is removed.
     site.delete(first)
     site.cloud.until(lambda: len(site.pve.sdn.vnets) == 1)
     site.cloud.until(lambda: not site.cloud.open_operations())
@@ -166,7 +166,7 @@ DELETE = ("DELETE", "/cluster/sdn/vnets/")
     ],
 )
 def test_whatever_fails_on_the_way(site: Site, at: tuple[str, str], action: str) -> None:
-    """``hang``: the agent is killed meanwhile."""
+    """``hang``: the agent is killed during the call."""
     method, path = at
     cloud = site.cloud
 

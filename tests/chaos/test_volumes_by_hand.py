@@ -1,5 +1,5 @@
 """What people do to volumes, holders and servers' VMs in Proxmox VE: no volume is lost by it, none
-is in two VMs because of the cloud, and the audit tells what it is."""
+is in two VMs because of the cloud, and the audit reports what it is."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def removed(cloud: World, row: Any) -> None:
 
 
 def right(cloud: World, row: Any) -> None:
-    """The volume has its data, is free, and goes; then nothing is found."""
+    """The volume has its data, is free, and is deleted; then nothing is found."""
     assert data(cloud, status(cloud, row.id, "available")) == PATTERN
     removed(cloud, row)
     assert findings(cloud) == {}
@@ -115,7 +115,7 @@ def test_the_servers_vm_is_purged(cloud: World, person: Person) -> None:
 
 def test_a_backup_of_the_servers_vm_is_restored_beside_it(cloud: World, person: Person) -> None:
     """Neither has the backup the volume's data, nor does the copy name the volume; when the copy
-    is purged the volume stays."""
+    is purged the volume is left."""
     server, row = attached(cloud, "restored")
     node = person.api.nodes(server.node)
     cluster = cloud.simulator.cluster()
@@ -167,7 +167,7 @@ def test_a_volume_is_detached_by_hand(cloud: World, person: Person) -> None:
 def test_a_volume_is_attached_to_another_vm(
     cloud: World, person: Person, vmid: int | None
 ) -> None:
-    """To one of the cloud, or to a stranger's: it is told, never cut, and the volume stays."""
+    """To one of the cloud, or to a stranger's: reported, never cut, and no volume is lost."""
     row = made(cloud)
     other = cloud.built(f"other-{vmid}") if vmid is None else None
     number, named = (vmid or 0, "pve1") if other is None else (int(other.vmid), other.node)
@@ -193,7 +193,7 @@ def test_a_volume_is_attached_to_another_vm(
 
 
 def test_a_holder_is_deleted(cloud: World, person: Person) -> None:
-    """Its disk goes with it, as Proxmox VE does it: that is told, and the record can go."""
+    """Proxmox VE deletes its disk with it: that is reported, and the record can be deleted."""
     row = made(cloud)
     person.vm(row).config.put(protection=0)
     person.task(row.node, person.vm(row).delete(purge=1))
@@ -221,7 +221,7 @@ def test_a_holders_description_is_rewritten(cloud: World, person: Person) -> Non
 
 
 def test_a_holders_disk_is_moved(cloud: World, person: Person) -> None:
-    """It has another name then: no server gets it, and it is told."""
+    """It has another name then: no server gets it, and it is reported."""
     row, server = made(cloud), cloud.built("moved")
     vm = person.vm(row)
     vm.config.put(protection=0)

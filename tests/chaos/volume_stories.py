@@ -46,7 +46,7 @@ class CopyImage(CreateVolume):
 
 
 class Extend(Made):
-    """A volume is extended while no server has it."""
+    """A volume is extended while it is attached to no server."""
 
     def act(self) -> None:
         """See ``Story``."""
@@ -117,7 +117,7 @@ class Attach(Made):
 
 
 class ExtendAttached(Attach, Extend):
-    """A volume is extended while a server has it."""
+    """A volume is extended while it is attached to a server."""
 
     def prepare(self) -> None:
         """See ``Story``."""

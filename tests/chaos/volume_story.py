@@ -37,7 +37,7 @@ class VolumeStory(Story):
     parties: tuple[Party, ...] = (Party.HOLDER,)
     movable = True
     storage: str | None = None
-    """Of which type its volumes are; None: the default one's."""
+    """The storage of its volumes' type; None: the default type's."""
 
     # --- looking
 
@@ -93,7 +93,7 @@ class VolumeStory(Story):
         if volume is None:
             return [f"volume {volid} is not there"]
         found = []
-        # One that couldn't be extended has either size, as in Cinder.
+        # A volume that couldn't be extended has either size, as in Cinder.
         if row.status != "error_extending" and volume["size"] != row.size_gib * GIB:
             found.append(f"{volid} has {volume['size']} bytes, the record {row.size_gib} GiB")
         if data is not None and volume["data"] != data:

@@ -44,13 +44,13 @@ class WaitingPlay(Play):
         """See ``Play``: one more waits, and then one of the others is deleted."""
         hints: Any = {WAIT: SECONDS}
         self.stage.create(self.name, self.image, server_group=self.group, scheduler_hints=hints)
-        if self.state() or self._heard():
+        if self.state() or self._request_arrived():
             self.stage.until(self._waits_or_has_ended)
         self.stage.act(self._row(self.full[0]).uuid, "delete")
 
     def settled(self) -> str:
         """See ``Play``; a delete that was lost is asked for once more, as its sender would."""
-        if not self.state() and not self._heard():
+        if not self.state() and not self._request_arrived():
             return "none"
         first = self._row(self.full[0])
         if first is not None and not self._goes(first.uuid):

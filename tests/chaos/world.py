@@ -81,7 +81,7 @@ class World(Cloud):
         self._services[kind].start()
 
     def restart(self, kind: str) -> None:
-        """Stop a service, wherever it stands, and start it anew; its leases are over."""
+        """Stop a service, wherever it stands, and start it again; its leases are over."""
         self._services.pop(kind).stop()
         self.end_leases("world", "compute:world")
         self.start(kind)

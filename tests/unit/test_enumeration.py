@@ -59,13 +59,13 @@ class Disturbed(Theatre):
     def __init__(self, losses: int, end: str) -> None:
         self._losses, self._end = losses, end
         broker = SimpleNamespace(tail=lambda: "closed: reset")
-        self._stage: Any = SimpleNamespace(unheard=[], broker=broker)
+        self._stage: Any = SimpleNamespace(unanswered=[], broker=broker)
 
     def _recorded(self, scenario: str) -> tuple[list[Step], str, str]:
         good = "deleted" if scenario == DESTROY else "active"
         if self._losses:
             self._losses -= 1
-            self._stage.unheard.append("act: nobody answered")
+            self._stage.unanswered.append("act: nobody answered")
             return [], "active", good
         return [STEP], self._end, good
 

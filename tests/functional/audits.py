@@ -74,13 +74,13 @@ class Audits:
         try:
             report: dict[str, Any] = eventually(clean, seconds, 1)
         except AssertionError:
-            raise AssertionError(self.tell()) from None
+            raise AssertionError(self.summary()) from None
         if unaided:
             helped = [one for one in self.healed() if one["healed_by"]]
             assert helped == [], json.dumps(helped, indent=1)
         return report
 
-    def tell(self) -> str:
+    def summary(self) -> str:
         """The last report and every open finding, for a failure's text."""
         last = self._get("/audits?limit=1")["audits"]
         return json.dumps({"audit": last, "findings": self.open()}, indent=1)

@@ -51,7 +51,7 @@ class _Shared:
 
 @dataclass
 class Broker:
-    """A node that can be stopped and started again; what is durable stays."""
+    """A node that can be stopped and started again; what is durable is not lost."""
 
     shared: _Shared
     name: str

@@ -72,7 +72,7 @@ def statuses(compute: Any) -> dict[str, str]:
 
 
 def _usages(placement: Any) -> dict[str, Any]:
-    """{provider: what is allocated of it}, of those of which anything is."""
+    """{provider: what is allocated of it}, if anything is."""
     found = {}
     for provider in placement.get("/resource_providers").json()["resource_providers"]:
         url = f"/resource_providers/{provider['uuid']}/usages"
@@ -90,7 +90,7 @@ def assert_nothing_is_left(cloud: DistributedCloud) -> None:
     limits = cloud.connection().compute.get("/limits").json()["limits"]["absolute"]
     used = {name: value for name, value in limits.items() if name.endswith("Used") and value > 0}
     assert used == {}
-    # A delete is told when config and volumes are gone; a lock may be let go a moment later.
+    # A delete is reported when config and volumes are gone; a lock may be let go a moment later.
     left: dict[str, Any] = {}
 
     def nothing_held() -> bool:

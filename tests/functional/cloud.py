@@ -130,7 +130,7 @@ def embedded_cloud(
     command line that does so.
 
     If it still runs then, an audit must find nothing, and must never have had to heal anything;
-    `audited` False: whoever uses it says what an audit may find.
+    `audited` False: the caller says what an audit may find.
     """
     process = subprocess.Popen(
         argv or command(state_dir, **options),
@@ -187,7 +187,7 @@ def _logs(state_dir: Path) -> str:
     return "".join(tails)
 
 
-#: nobody listens there: what goes to a proxy of the environment fails
+#: nobody listens there: what is sent to a proxy of the environment fails
 _NO_PROXY = "http://127.0.0.1:9"
 
 

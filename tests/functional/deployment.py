@@ -204,7 +204,7 @@ class Deployment:
         """Make user, roles and catalog in Keystone as docs/identity.md prints it."""
         environment = self.environment("micronova-admin")
         password = self.places["password = …"].removeprefix("password = ")
-        # This Keystone is one that was made for us.
+        # This Keystone was made for us.
         _run_openstack(["user", "delete", "micronova"], environment)
         for kind, (name, _) in SERVICES.items():
             _run_openstack(["service", "create", "--name", name, kind], environment)

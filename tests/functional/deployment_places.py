@@ -133,7 +133,7 @@ def replication(password: str) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Authority:
-    """The page's CA, and the certificates of its servers, all of which are at 127.0.0.1 here."""
+    """The page's CA, and the certificates of its servers, which are all at 127.0.0.1 here."""
 
     folder: Path
 
@@ -156,7 +156,7 @@ class Authority:
         return self.folder / "ca.pem"
 
     def tls(self, name: str, *users: str) -> Tls:
-        """Return the files of a server, of which the key is its user's."""
+        """Return the files of a server, with the key owned by its user."""
         key, who = self.folder / f"{name}.key", backends.account(*users).name
         if who is not None:
             os.chown(key, pwd.getpwnam(who).pw_uid, -1)

@@ -117,7 +117,7 @@ class Pair:
         self.primary.server.execute(*statements, database=database)
 
     def make_synchronous(self) -> None:
-        """Have every commit wait until the replica has it."""
+        """Make every commit wait until it is on the replica."""
         statements = (
             "ALTER SYSTEM SET synchronous_standby_names = '*'",
             "SELECT pg_reload_conf()",

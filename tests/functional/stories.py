@@ -109,7 +109,7 @@ class Story:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of what clients asked for meanwhile."""
+    """What became of the requests of clients during a story."""
 
     of: str
     what: str
@@ -118,9 +118,9 @@ class Result:
     """From the beginning of what happened until all that was asked for was made."""
 
     def as_json(self) -> dict[str, object]:
-        """Return it as JSON has it."""
-        told = {"of": self.of, "what": self.what, **dataclasses.asdict(self.outcome)}
-        return {**told, "seconds": round(self.seconds, 1)}
+        """Return it as JSON."""
+        fields = {"of": self.of, "what": self.what, **dataclasses.asdict(self.outcome)}
+        return {**fields, "seconds": round(self.seconds, 1)}
 
     def row(self) -> str:
         """Return the row of a page's table."""

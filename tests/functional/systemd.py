@@ -3,7 +3,7 @@
 It does what the units of `etc/systemd` ask for, but for the switch to another user and the
 confinement, which take a real systemd: it starts `ExecStart=` with the environment that the unit
 describes and nothing else, waits for READY=1 and stops the main process first, as
-`KillMode=mixed` has it.
+`KillMode=mixed` says.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ ELSE = {"resize": {400, 409}, "detach": {404, 409}}
 #: how many of the clients ask for what only some actions make possible
 LATE = 2
 
-#: from each vm_state the way back to one that everything else may start from
+#: the way from each vm_state back to a state from which all else may start
 BACK: dict[str, Any] = {
     "paused": {"unpause": None},
     "suspended": {"resume": None},
@@ -71,7 +71,7 @@ class Arena(Site):
         return self.rows(sa.select(schema.ports).where(columns.server_uuid == self.uuid))
 
     def ask_for(self, body: Any) -> int:
-        """The status of an action, of whoever may ask for it."""
+        """The status of an action, requested by a user that may."""
         if body in (ATTACH, DETACH):
             return self.attach() if body == ATTACH else self.detach()
         token = auth.ADMIN if OPERATORS & body.keys() else auth.MEMBER
@@ -101,7 +101,7 @@ class Arena(Site):
             eventually(self.at_rest)
 
     def mend(self) -> None:
-        """Do what an administrator does who has reset a server's state: its disk is made anew."""
+        """Do what an administrator does who has reset a server's state: its disk is made again."""
         body = {"rebuild": {"imageRef": self.row().image_id}}
         assert self.act(self.uuid, body, auth.ADMIN) in ACCEPTED
         eventually(self.at_rest)
@@ -206,7 +206,7 @@ def act(site: Arena, body: Any) -> Any:
 
 
 def test_moves_and_interfaces(site: Arena) -> None:
-    """Each one alone: where the server is, what it holds there, and of which the VM has cards."""
+    """Each one alone: where the server is, what it holds there, and the VM's network cards."""
     site.uuid = site.server(site.images()["debian-12"])
     home = site.row().host
     moved = act(site, {"migrate": None})

@@ -36,7 +36,7 @@ def ask(make: Callable[..., Any], path: str, engine: Any) -> requests.Response:
 
 
 @APIS
-def test_an_unforeseen_fault_tells_the_request_id_only(
+def test_an_unforeseen_fault_shows_the_request_id_only(
     make: Callable[..., Any], path: str
 ) -> None:
     answer = ask(make, path, Broken())

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
 READY_SECONDS = 240
 CA = Path("/", chroot.CERTIFICATES)
-#: where a build has it: the package of certificates writes its own place
+#: its path in a build: the package of certificates writes its own place
 CA_INSIDE = "/run/machine.pem"
 
 

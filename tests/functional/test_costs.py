@@ -350,8 +350,8 @@ def test_a_create_over_the_quota(cloud: Cloud, tmp_path: Path) -> None:
     assert cloud.statements["cloud"] <= REFUSED_STATEMENTS
     assert cloud.statements["placement"] == 0
     assert (cloud.driver.count("call"), cloud.driver.count("cast")) == (1, 1)
-    told = cloud.call("GET", f"/v2.1/explanations/{answer.headers['x-openstack-request-id']}")
-    [refused] = told["explanation"]["operations"]
+    story = cloud.call("GET", f"/v2.1/explanations/{answer.headers['x-openstack-request-id']}")
+    [refused] = story["explanation"]["operations"]
     quota = {"instances": {"limit": QUOTA, "used": 0, "asked": QUOTA + 1}}
     assert refused["events"][1]["detail"].items() >= quota.items()
     assert look(tmp_path, "SELECT count(*) FROM operations") == 0

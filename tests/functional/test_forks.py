@@ -1,4 +1,4 @@
-"""Tests in several processes: what fails there is told, and so is a process that ends."""
+"""Tests in several processes: what fails there is reported, and so is a process that ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_fails():
 
 
 def run(folder: Path, *words: str) -> str:
-    """What pytest says of two files, of which one ends its process."""
+    """What pytest says of two files; one ends its process."""
     (folder / "conftest.py").write_text(_CONFTEST)
     (folder / "test_ends.py").write_text(_ENDS)
     (folder / "test_goes_on.py").write_text(_GOES_ON)
@@ -64,7 +64,7 @@ def run(folder: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_all_is_run_and_each_failure_told(tmp_path: Path) -> None:
+def test_all_is_run_and_each_failure_is_reported(tmp_path: Path) -> None:
     said = run(tmp_path, "--forks=2")
     assert re.search(r"\b3 failed, 21 passed, 1 skipped\b", said), said
     assert re.search(r"SKIPPED \[1\] .*test_goes_on.py:\d+: not here", said), said

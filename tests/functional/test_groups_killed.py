@@ -116,7 +116,7 @@ def test_fifty_members_and_every_process_is_killed(fifty: Fifty) -> None:
         cloud.kill(name, signal.SIGKILL)
         cloud.restart(name)
     fifty.settled(SIZE)
-    # One that fails in creation is replaced once it is gone: there are never more.
+    # A member that fails in creation is replaced once it is gone: there are never more.
     assert fifty.most == SIZE
     groups.resize_cluster(cluster, adjustment_type="EXACT_CAPACITY", number=SMALLER)
     names = list(cloud.children)

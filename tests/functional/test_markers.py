@@ -1,4 +1,4 @@
-"""No list tells through its order what may not be seen: an invisible marker is an unknown one.
+"""No list reveals through its order what may not be seen: an invisible marker is an unknown one.
 
 The lists are taken from the route tables, so that one which is added has to be named here.
 """
@@ -54,7 +54,7 @@ class Listing:
     hidden: Sequence[str]
     """Markers of what who asks may not see."""
     own: str
-    """One that they may see, and that has a successor in the list."""
+    """A marker that they may see, and that has a successor in the list."""
 
 
 def an_operation(number: int, server: int, project: str) -> Row:
@@ -202,7 +202,7 @@ def test_administrators_page_through_all_projects(compute: ComputeApi) -> None:
     assert [flavor["id"] for flavor in flavors] == ["m1.small", "secret"]
 
 
-def test_a_server_deleted_meanwhile_is_still_a_marker(compute: ComputeApi) -> None:
+def test_a_server_deleted_in_between_is_still_a_marker(compute: ComputeApi) -> None:
     """Nova looks its marker up among the deleted ones too."""
     mine = uuid_of(4)
     whole = uuids(compute, "sort_key=created_at&sort_dir=asc")
@@ -382,7 +382,7 @@ def test_administrators_page_through_all_ports(network: Api) -> None:
 
 
 def test_placement_has_no_markers() -> None:
-    """Its lists are whole, or limited without a next page; but the one that is our own."""
+    """Its lists are whole, or limited without a next page; but for our own one."""
     folder = Path(next(iter(placement.schemas.__path__)))
     assert PLACEMENT_ROUTES
     lines = [line for path in folder.glob("*.py") for line in path.read_text().splitlines()]

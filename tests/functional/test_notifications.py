@@ -1,4 +1,4 @@
-"""Notifications on a real RabbitMQ, heard by oslo.messaging's own listener."""
+"""Notifications on a real RabbitMQ, received by oslo.messaging's own listener."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Consumer:
             conf.set_override(name, value, group="oslo_messaging_rabbit")
         transport = oslo_messaging.get_notification_transport(conf, url)
         targets = [oslo_messaging.Target(exchange="nova", topic=topic) for topic in TOPICS]
-        self.heard: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
+        self.received: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = []
         """Event type, payload and metadata of each, in order."""
         self._news = threading.Condition()
         self._listener = oslo_messaging.get_notification_listener(
@@ -66,20 +66,20 @@ class Consumer:
     ) -> None:
         with self._news:
             more = {**metadata, "priority": priority, "publisher": publisher, "context": ctxt}
-            self.heard.append((event, payload, more))
+            self.received.append((event, payload, more))
             self._news.notify_all()
 
     def wait_for(self, *events: str) -> None:
-        """Wait until each was heard."""
+        """Wait until each was received."""
         missing = functools.partial(lambda: set(events) - set(self.names()))
         with self._news:
             assert self._news.wait_for(lambda: not missing(), 30), (missing(), self.names())
 
     def names(self, prefix: str = "") -> list[str]:
-        return [event for event, _, _ in self.heard if event.startswith(prefix)]
+        return [event for event, _, _ in self.received if event.startswith(prefix)]
 
     def last(self, event: str) -> Any:
-        return [payload for name, payload, _ in self.heard if name == event][-1]
+        return [payload for name, payload, _ in self.received if name == event][-1]
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def acted(cloud: Cloud, folder: Path, uuid: str, body: Any, vm_state: str) -> No
     eventually(lambda: (read_state(folder, uuid), look(folder, task)) == (vm_state, None))
 
 
-def test_what_servers_go_through_is_heard(
+def test_what_servers_go_through_is_notified(
     cloud: Cloud, consumer: Consumer, tmp_path: Path
 ) -> None:
     image = image_id(tmp_path)
@@ -214,7 +214,7 @@ def test_what_servers_go_through_is_heard(
             (services if name == "service.create" else rest).append(name)
     assert rest == others
     assert len(services) == int(look(tmp_path, "SELECT count(*) FROM services"))
-    for event, payload, metadata in consumer.heard:
+    for event, payload, metadata in consumer.received:
         if event.startswith("compute."):
             assert event in UNVERSIONED
         else:
@@ -227,20 +227,22 @@ def test_what_servers_go_through_is_heard(
     assert address["nova_object.data"]["address"].startswith("10.9.0.")
     older = consumer.last("compute.instance.create.end")
     assert older["fixed_ips"][0]["address"] == address["nova_object.data"]["address"]
-    [prep, *_] = [one for name, one, _ in consumer.heard if name == "instance.resize_prep.start"]
+    [prep, *_] = [
+        one for name, one, _ in consumer.received if name == "instance.resize_prep.start"
+    ]
     new = prep["nova_object.data"]["new_flavor"]["nova_object.data"]
     assert (new["name"], new["vcpus"]) == ("m1.more", 2)
     update = consumer.last("instance.update")["nova_object.data"]
     assert update["state_update"]["nova_object.data"]["state"] == "deleted"
     eventually(lambda: look(tmp_path, "SELECT count(*) FROM notification_outbox") == 0)
-    # Of the last year there is nothing to tell, which was done.
+    # There is nothing to report of the last year, so that is done.
     log = cloud.call("GET", "/v2.1/os-instance_usage_audit_log", ADMIN)
     assert log["instance_usage_audit_logs"]["overall_status"] == "ALL hosts done. 0 errors."
     assert log["instance_usage_audit_logs"]["num_hosts_done"] >= 1
 
 
 def others_are_changed(cloud: Cloud) -> list[str]:
-    """Change what is no server; return what is told of it, in order."""
+    """Change what is no server; return the events that are sent, in order."""
     call = functools.partial(cloud.call, token=ADMIN)
     call("POST", "/v2.1/flavors/2/os-extra_specs", json={"extra_specs": {"a": "b"}})
     call("DELETE", "/v2.1/flavors/2")
@@ -297,7 +299,7 @@ world.create()
 """
 
 
-def test_what_a_killed_conductor_has_committed_is_told_by_the_next_one(
+def test_what_a_killed_conductor_has_committed_is_sent_by_the_next_one(
     tmp_path: Path, broker: brokers.Broker, consumer: Consumer
 ) -> None:
     """It is killed between the commit and whatever would have it sent."""
@@ -316,7 +318,7 @@ def test_what_a_killed_conductor_has_committed_is_told_by_the_next_one(
 
 
 @pytest.mark.long
-def test_while_the_bus_is_away_servers_are_made_and_told_of_later(
+def test_while_the_bus_is_away_servers_are_made_and_notified_later(
     tmp_path: Path, broker: brokers.Broker
 ) -> None:
     """Of a consumer with oslo.messaging's own defaults, for which queue_type is set."""

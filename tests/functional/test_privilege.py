@@ -254,8 +254,8 @@ def test_an_agent_reports_for_itself_only(cloud: DistributedCloud, agent: Any) -
     ctxt = context.internal()
 
     def beat(worker: str, host: str) -> None:
-        told = Heartbeat(worker, clock.utcnow(), (host,))
-        conductor.cast(ctxt, ConductorEvents.heartbeat, heartbeat=told)
+        sent = Heartbeat(worker, clock.utcnow(), (host,))
+        conductor.cast(ctxt, ConductorEvents.heartbeat, heartbeat=sent)
 
     beat(OTHER, hosts[OTHER])
     eventually(lambda: logged(cloud, f"{mine} may not report for worker {OTHER}"), WAIT_SECONDS)
@@ -284,8 +284,13 @@ def test_an_agent_reports_for_itself_only(cloud: DistributedCloud, agent: Any) -
 def test_a_message_without_a_sender_is_refused(
     cloud: DistributedCloud, claimed: dict[str, str]
 ) -> None:
-    told = {"binary": "nova-conductor", "host": f"forged-{len(claimed)}"}
-    inner = {"method": "alive", "args": told, "version": "1.0", "_unique_id": uuid.uuid4().hex}
+    arguments = {"binary": "nova-conductor", "host": f"forged-{len(claimed)}"}
+    inner = {
+        "method": "alive",
+        "args": arguments,
+        "version": "1.0",
+        "_unique_id": uuid.uuid4().hex,
+    }
     text = json.dumps({"oslo.version": "2.0", "oslo.message": json.dumps(inner | claimed)})
     message = amqp.Message(text, content_type="application/json", content_encoding="utf-8")
     with channel(cloud, AGENT_PROCESS) as opened:
@@ -296,7 +301,7 @@ def test_a_message_without_a_sender_is_refused(
         lambda: logs(cloud).count("A message that names no sender asks for alive") > len(claimed),
         WAIT_SECONDS,
     )
-    assert told["host"] not in services(cloud)
+    assert arguments["host"] not in services(cloud)
 
 
 def test_an_agent_commands_nobody(cloud: DistributedCloud, agent: Any) -> None:

@@ -49,7 +49,7 @@ def test_placement_and_keystone_alone(tmp_path: Path) -> None:
             cloud.connection().compute.wait_for_delete(gone, wait=120)
             made = cloud.connection("micronova-admin").identity.create_project(name="since")
             cloud.stop()
-        # It doesn't know the second one, and has a claim of the one that is deleted.
+        # It doesn't know the second one, and has a claim of the deleted one.
         copied(older, state, "placement.sqlite")
         with embedded_cloud(state, audited=False, **options) as cloud:
             Audits(cloud).run()

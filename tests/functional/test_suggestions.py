@@ -47,7 +47,7 @@ class User:
             assert self.create(group=uuid)[1] == "active"
         return uuid
 
-    def told(self, uuid: str) -> tuple[str, dict[str, Any]]:
+    def shown(self, uuid: str) -> tuple[str, dict[str, Any]]:
         """(the fault that the owner reads, the suggestion that operators read); what members read
         has no number of a host's."""
         fault = self._cloud.call("GET", f"/v2.1/servers/{uuid}", MEMBER)["server"]["fault"]
@@ -69,7 +69,7 @@ def test_each_way_around_a_full_group_finds_a_host(cloud: Cloud, tmp_path: Path)
     user = User(cloud, tmp_path)
     lost, state = user.create(group=user.group("anti-affinity", {}))
     assert state == "error"
-    sentence, suggestion = user.told(lost)
+    sentence, suggestion = user.shown(lost)
     assert sentence == (
         "No valid host was found: none can take the server. It would fit in a group with "
         "max_server_per_host 2, in a group with policy soft-anti-affinity or without its "
@@ -108,7 +108,7 @@ def test_a_flavor_cut_as_suggested_finds_a_host(cloud: Cloud, tmp_path: Path) ->
     user = User(cloud, tmp_path)
     lost, state = user.create(flavor("huge", 100_000_000))
     assert state == "error"
-    sentence, suggestion = user.told(lost)
+    sentence, suggestion = user.shown(lost)
     [change] = suggestion["changes"]
     assert (change["field"], change["asked"]) == ("memory_mib", 100_000_000)
     names = sentence.removeprefix("No valid host was found: none has room. ")

@@ -316,7 +316,7 @@ def cache(request: pytest.FixtureRequest, made: Certificates) -> Iterator[tuple[
 
 
 def tokens(where: str, **options: Any) -> Any:
-    """The cache of tokens as an API has it."""
+    """The cache of tokens of an API."""
     conf = config.load([auth.register])
     for name, value in {"memcached_servers": [where], **options}.items():
         conf.set_override(name, value, group="keystone_authtoken")

@@ -73,8 +73,8 @@ class Collector:
                 return
             self.paths.add(path)
             for one in ExportTraceServiceRequest.FromString(body).resource_spans:
-                told = {each.key: each.value.string_value for each in one.resource.attributes}
-                self.resources.append(told)
+                about = {each.key: each.value.string_value for each in one.resource.attributes}
+                self.resources.append(about)
                 self._spans += [span for scope in one.scope_spans for span in scope.spans]
 
     def spans(self, name: str = "") -> list[Any]:

@@ -117,7 +117,7 @@ def test_users_of_two_clouds_choose_the_same_names(
 
 
 ZONE = "tenants"
-#: both clouds may take the same VNIs of the zone: whoever comes second gets another one
+#: both clouds may take the same VNIs of the zone: the second one gets another
 VNIS = f"networks.tenant_vnets=*:{ZONE}:5000-5003"
 
 
@@ -215,7 +215,7 @@ class Tenant:
 
 
 def held(running: Simulator) -> dict[str, Any]:
-    """Return what the cluster has of both clouds, by what tells them apart."""
+    """Return what the cluster has of both clouds, by what distinguishes them."""
     one = running.cluster()
     with one.turn():
         return {

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 PATIENCE = 4
-"""How many times as long a wait may take on a slow machine. One that succeeds ends at once."""
+"""How many times as long a wait may take on a slow machine. A wait that succeeds ends at once."""
 
 
 def eventually(check: Callable[[], Any], seconds: float = 60, pause_seconds: float = 0.1) -> Any:

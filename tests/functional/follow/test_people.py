@@ -17,7 +17,7 @@ from tests.functional.audit.leaks import CLUSTER, Proxmox, a_server, delete, mar
 from tests.functional.audits import Audits
 from tests.functional.cloud import EmbeddedCloud, eventually
 
-#: what is told is believed some time after the last change, and told twice
+#: a look counts some time after the last change, and when a second one agrees
 FOLLOW_SECONDS = 120
 SETTLE_SECONDS = 16
 
@@ -169,7 +169,7 @@ def a_persons_vm(people: People, vmid: int, **config: Any) -> Any:
 
 
 def current(people: People, vmid: int) -> Any:
-    """What tells a restart: the process."""
+    """The ID of the process: a restart changes it."""
     return people.proxmox.call("GET", f"nodes/pve2/qemu/{vmid}/status/current")["pid"]
 
 

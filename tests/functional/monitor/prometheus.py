@@ -20,7 +20,7 @@ PROGRAM = shutil.which("prometheus")
 
 
 class Prometheus:
-    """One that runs."""
+    """A Prometheus that runs."""
 
     def __init__(self, port: int) -> None:
         self._url = f"http://127.0.0.1:{port}"
@@ -42,7 +42,7 @@ class Prometheus:
         return float(found[0]["value"][1]) if found else 0.0
 
     def rules(self) -> int:
-        """Return how many rules it evaluates, none of which fails."""
+        """Return how many rules it evaluates; none may fail."""
         groups = self._get("rules")["groups"]
         rules = [rule for group in groups for rule in group["rules"]]
         assert {rule["health"] for rule in rules} <= {"ok", "unknown"}

@@ -23,7 +23,7 @@ SIMULATOR = Reading(
             (" P\n", " 0 "),
             (" P ", " 0 "),
             (" S", " 50"),
-            # tests/functional/cli/test_first_real_server.py begins with one that lacks everything
+            # tests/functional/cli/test_first_real_server.py begins with a bare cluster
             (" --unprepared", ""),
             ("8.3|8.4|9.0|", ""),
             (" F", " {simulator}.token"),

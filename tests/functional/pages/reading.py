@@ -155,7 +155,7 @@ class Desk:
         file.chmod(0o755)
 
     def install(self, name: str, act: Act) -> None:
-        """Have a program there that the test carries out: one that starts its servers."""
+        """Install a program that the test carries out, such as to restart its servers."""
         self._acts[name] = act
         self._write(name)
 

@@ -98,7 +98,7 @@ def test_a_platform_team(three_nodes: EmbeddedCloud, tmp_path: Path) -> None:
 
 
 def with_anna(cloud: EmbeddedCloud) -> str:
-    """Return the clouds of a user, and the one that the page prints."""
+    """Return the clouds of a user, with the cloud that the page prints."""
     known = yaml.safe_load(cloud.clouds_yaml.read_text())
     [text] = ANNA.texts()
     [(name, one)] = yaml.safe_load(text)["clouds"].items()

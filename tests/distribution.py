@@ -1,4 +1,4 @@
-"""How tests are spread over processes: a file stays together, and so do those of one cloud."""
+"""How tests are spread over processes: one runs a whole file, or all files of one cloud."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs tests in several processes that are forked once all tests are collected: ``--forks N``.
 
-Each takes a unit of ``tests/distribution.py`` at a time and tells the first process its reports.
+Each takes a unit of ``tests/distribution.py`` at a time and sends the first process its reports.
 What all of them import is imported, and collected, once.
 """
 
@@ -81,7 +81,7 @@ class _Child:
     def __init__(self, number: int, pid: int, line: _Line) -> None:
         self.number, self.pid, self.line = number, pid, line
         self.waiting: list[str] = []
-        """Tests that it has and has not told the end of."""
+        """Tests that it was given and whose end it has not reported."""
 
 
 class _Parent:
@@ -121,14 +121,14 @@ class _Parent:
         self._selector.register(mine, selectors.EVENT_READ, child)
 
     def _hear(self, child: _Child) -> None:
-        told = child.line.receive()
-        if told is None:
+        received = child.line.receive()
+        if received is None:
             self._end(child)
-        elif told == "next":
+        elif received == "next":
             self._give(child)
         else:
             report = self._session.config.hook.pytest_report_from_serializable(
-                config=self._session.config, data=told
+                config=self._session.config, data=received
             )
             if isinstance(report.longrepr, list):
                 # Why a test was skipped: pytest's summary takes it as a tuple only.
@@ -204,7 +204,7 @@ def _settle(config: pytest.Config, number: int) -> None:
             manager.unregister(name=name)
     capture = manager.getplugin("capturemanager")
     if capture is not None and capture.is_globally_capturing():
-        # The old one stays open: there are loggers that hold it.
+        # The old one is not closed: there are loggers that hold it.
         capture.suspend_global_capture(in_=True)
         _kept.append(capture._global_capturing)
         capture._global_capturing = None
@@ -220,7 +220,7 @@ def _settle(config: pytest.Config, number: int) -> None:
 
 
 class _Teller:
-    """Tells the first process every report."""
+    """Sends every report to the first process."""
 
     def __init__(self, config: pytest.Config, line: _Line) -> None:
         self._config, self._line = config, line
@@ -232,7 +232,7 @@ class _Teller:
 
 
 def _run_units(session: pytest.Session, units: Units, line: _Line) -> None:
-    """Run each test with the one that follows, as what they share is kept for it."""
+    """Run each test with the next one, as what they share is kept for it."""
     items = _asked_for(units, line)
     item = next(items, None)
     while item is not None:

@@ -76,7 +76,7 @@ ALWAYS = frozenset(
         "tests/functional/test_printed_deployment.py",
     }
 )
-"""Files of which a part runs each time."""
+"""Files that are in every run, with a part of their tests."""
 
 MOST_TOUCHED = 20
 """How many files a person waits for whole. A move of modules touches a third of the tree."""
@@ -84,7 +84,7 @@ MOST_TOUCHED = 20
 
 @dataclass(frozen=True)
 class Parts:
-    """What part of which folder runs."""
+    """How large a part of each folder runs."""
 
     tests: Mapping[str, int] = field(default_factory=lambda: TESTS)
     files: Mapping[str, int] = field(default_factory=lambda: FILES)

@@ -1,8 +1,8 @@
-"""Where the time of a test run goes: seconds and CPU seconds of each file, as JSON.
+"""What takes time in a test run: seconds and CPU seconds of each file, as JSON.
 
 ``pytest --times FILE`` writes it during a run, ``python -m tests.times FILE`` shows its sums.
 CPU seconds are those of the test's process and of all its descendants, so services, databases and
-brokers count for the file that keeps them busy.
+brokers count for the file that uses them.
 """
 
 from __future__ import annotations

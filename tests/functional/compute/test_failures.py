@@ -273,7 +273,7 @@ def storage_active(worker: Worker, name: str) -> bool:
     return any(one.active for one in told[-1].storages if one.name == name)
 
 
-@pytest.mark.parametrize("when", ["before", "meanwhile"])
+@pytest.mark.parametrize("when", ["before", "during"])
 def test_a_destroy_waits_for_a_storage_that_cannot_be_looked_at(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, api: Any, when: str
 ) -> None:

@@ -12,7 +12,7 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import requests
@@ -37,6 +37,8 @@ class Outcome:
     longest_seconds: float
     wrong: list[str]
     """Answers that were not true: what was refused and made, accepted and not made, or twice."""
+    lost: int
+    """Servers of the accepted ones that are missing, and may be."""
 
 
 @dataclasses.dataclass
@@ -53,12 +55,17 @@ class Load:
     """How long one of them waited for an answer at the most."""
     looks: int = 0
 
-    def outcome(self, compute: Any) -> Outcome:
-        """Return what became of it; nothing is being built any more."""
+    def outcome(self, compute: Any, losable: Container[str] = ()) -> Outcome:
+        """Return what became of it; nothing is being built any more.
+
+        ``losable``: UUIDs of servers that may be missing.
+        """
         found = _servers(compute)
         states = {one["name"]: one["status"] for one in found}
         times = Counter(one["name"] for one in found)
         mine = {name: states.get(name, "missing") for name in self.accepted}
+        lost = [n for n, s in mine.items() if s == "missing" and self.accepted[n] in losable]
+        mine |= dict.fromkeys(lost, _MADE)
         wrong = [
             *(f"{name}: made, after {said}" for name, said in self.refused.items() if times[name]),
             *(f"{name}: accepted, and {state}" for name, state in mine.items() if state != _MADE),
@@ -66,7 +73,8 @@ class Load:
         ]
         made = sum(state == _MADE for state in mine.values())
         longest = round(self.longest_seconds, 1)
-        return Outcome(len(self.accepted), made, len(self.errors), longest, wrong)
+        errors = len(self.errors)
+        return Outcome(len(mine), made - len(lost), errors, longest, wrong, len(lost))
 
     def building(self, compute: Any) -> bool:
         """Return whether something is being built still."""

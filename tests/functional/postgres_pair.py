@@ -96,6 +96,19 @@ class Member:
         assert row is not None
         return row[0]
 
+    def last_values(self, statement: str, database: str) -> list[Any]:
+        """Return the values of a server that was killed, read from a copy of its data."""
+        with backends.private_folder() as folder:
+            copy = Member(self.name, backends.free_port(), folder / "copy", self.who)
+            subprocess.run(["cp", "-a", str(self.data), str(copy.data)], check=True)
+            copy.start()
+            where = f"host=127.0.0.1 port={copy.port} user=postgres dbname={database}"
+            try:
+                with psycopg.connect(where) as connection:
+                    return [row[0] for row in connection.execute(statement.encode())]
+            finally:
+                copy.stop()
+
 
 @dataclass
 class Pair:

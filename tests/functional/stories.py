@@ -37,6 +37,13 @@ AWAY_SECONDS = 10
 SECONDS = 30
 CLIENTS, PAUSE_SECONDS = 2, 1.0
 
+_UNBEGUN = """
+    SELECT uuid FROM servers AS s WHERE NOT EXISTS (
+        SELECT 1 FROM operations AS o JOIN operation_events AS e ON e.operation_id = o.id
+        WHERE o.resource_id = s.uuid AND e.name LIKE 'compute\\_%')
+"""
+"""Servers with which no agent has begun."""
+
 _OF_SECOND_MACHINE = {
     "API": SECOND_API,
     "placement": "placement-2",
@@ -54,6 +61,8 @@ class Stage:
 
     cloud: DistributedCloud
     clocks: dict[str, Path]
+    unbegun: frozenset[str] = frozenset()
+    """Servers that may be lost with their commits: no agent had them when the database died."""
 
     @property
     def pair(self) -> Pair:
@@ -154,7 +163,7 @@ def whole_cloud(folder: Path, *, audited: bool = True) -> Iterator[Stage]:
 
 def play(stage: Stage, story: Story) -> Result:
     """Have it happen while clients create servers; nothing of these may be left in the end."""
-    compute = stage.cloud.connection().compute
+    compute, stage.unbegun = stage.cloud.connection().compute, frozenset()
     with load.work(stage.cloud) as what:
         with load.creating(
             **what, prefix=story.name.lower(), clients=story.clients, pause=PAUSE_SECONDS
@@ -168,7 +177,7 @@ def play(stage: Stage, story: Story) -> Result:
             eventually(lambda: len(made.accepted) >= enough, 120)
         eventually(lambda: not made.building(compute), WAIT_SECONDS)
         seconds = time.monotonic() - began
-        outcome = made.outcome(compute)
+        outcome = made.outcome(compute, stage.unbegun)
     return Result(story.of, story.what, outcome, seconds)
 
 
@@ -323,6 +332,7 @@ def fail_over_behind(stage: Stage) -> None:
     stage.pair.cut_replication()
     wait(AWAY_SECONDS)
     stage.pair.primary.kill()
+    stage.unbegun = frozenset(stage.pair.primary.last_values(_UNBEGUN, "micronova"))
     stage.pair.swap()
     restore(stage)
     stage.pair.rebuild_replica()

@@ -2,7 +2,7 @@
 
 It starts an embedded cloud without a hypervisor (``--url`` takes a running API's instead, as
 often as given), opens many connections of each kind to every API and to Keystone, and measures an
-ordinary request meanwhile, from the same address:
+ordinary request at the same time, from the same address:
 
 - `silent`: connected, not a byte sent,
 - `head`: a request line and half a header,

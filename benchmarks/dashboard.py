@@ -216,7 +216,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=30, help="of each page")
     parser.add_argument("--browsers", type=int, default=50, help="that show the list of servers")
     parser.add_argument("--seconds", type=float, default=60.0, help="for which they do")
-    parser.add_argument("--workers", type=int, default=1, help="as the systemd unit has it")
+    parser.add_argument("--workers", type=int, default=1, help="as in the systemd unit")
     given = parser.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -104,10 +104,10 @@ class Schedulers:
         transport = rpc.transport(configuration.load([str(path)]))
         self._stack.callback(transport.cleanup)
         client = SchedulerClient(transport)
-        self._tell(rpc.Client(transport, HOST_FACTS_TOPIC), client)
+        self._publish(rpc.Client(transport, HOST_FACTS_TOPIC), client)
         return client
 
-    def _tell(self, facts: rpc.Client, client: SchedulerClient) -> None:
+    def _publish(self, facts: rpc.Client, client: SchedulerClient) -> None:
         """Publish the hosts until every scheduler knows them."""
         known = [_facts(number, uuid) for number, uuid in enumerate(self.uuids)]
         deadline = time.monotonic() + START_SECONDS
@@ -117,8 +117,8 @@ class Schedulers:
                 raise TimeoutError("The schedulers don't learn of the hosts.")
             for start in range(0, len(known), FACTS_PER_MESSAGE):
                 part = tuple(known[start : start + FACTS_PER_MESSAGE])
-                told = Heartbeat("w", clock.utcnow(), tuple(one.host for one in part), part)
-                facts.cast(internal(), "update_hosts", fanout=True, heartbeat=told)
+                heartbeat = Heartbeat("w", clock.utcnow(), tuple(one.host for one in part), part)
+                facts.cast(internal(), "update_hosts", fanout=True, heartbeat=heartbeat)
             client.update_aggregates(internal(), AllAggregates(1))
             ready = 0
             with contextlib.suppress(Unavailable):

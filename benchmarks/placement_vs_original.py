@@ -7,7 +7,7 @@
 rest out.
 
 The original comes from PyPI into a virtual environment of its own, unless `--original` names the
-Python of one that has `openstack-placement`, `gunicorn` and `psycopg2-binary`. Both are served by
+Python of another with `openstack-placement`, `gunicorn` and `psycopg2-binary`. Both are served by
 gunicorn with two workers of four threads, without a token check, on a database of their own of
 one private PostgreSQL server, and are asked by the same client processes over keep-alive HTTP.
 Beside the times is the CPU of the service, the database and the clients: other work on the

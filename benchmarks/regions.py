@@ -286,7 +286,7 @@ def quota_under_load(regions: Regions, total: int, seconds: float) -> dict[str, 
 
 
 def _leaning(total: int, used: Mapping[str, int], dice: random.Random) -> dict[str, int]:
-    """Return shares of which one region gets more than the others, another one each time."""
+    """Return shares where one region, another each time, gets more than the others."""
     wanted = shares(total, used)
     favourite = dice.choice(sorted(wanted))
     for name in wanted:

@@ -1,9 +1,9 @@
 """Measure hard reboots in a row, then a delete; JSON: ``python -m benchmarks.restarts``.
 
-It starts a simulated cluster in real time, whose node keeps the lock of a VM that was restarted at
+It starts a simulated cluster in real time, whose node holds the lock of a VM that was restarted at
 once for up to 30 s, as a real one does. For an unchanged VM, and for one with a pending change, it
 prints how many seconds each of two hard reboots took and the delete after them, how each was done,
-and how many tasks of the node failed meanwhile.
+and how many tasks of the node failed in between.
 """
 
 from __future__ import annotations

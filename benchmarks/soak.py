@@ -2,7 +2,7 @@
 
 Some two hundred servers are kept alive on a simulated cluster: they are created, deleted, stopped,
 started, paused, suspended, resized, rebuilt, rescued, shelved, copied, deleted for a while, given
-and deprived of interfaces and, where their disks are shared, moved at random. Meanwhile
+and deprived of interfaces and, where their disks are shared, moved at random. At the same time
 conductors, schedulers and agents are killed, the connections to the broker are cut, the broker
 itself is restarted, the simulated Proxmox VE gets every kind of fault, and nodes are lost and come
 back. At the end everything is deleted, and nothing may be left that no record owns.
@@ -93,7 +93,7 @@ class Soak:
         self.struck: collections.Counter[str] = collections.Counter()
         """Misfortunes: ``kill <service>``, ``cut``, ``restart``, ``order <what>``."""
         self.most_alive = 0
-        # A node that dies right after a move keeps what the VM had there until it is back.
+        # A node that dies right after a move still holds what the VM had there until it is back.
         cloud.may_heal = frozenset({LEFT_DRIVE})
         self._misfortunes: tuple[tuple[int, Callable[[], str]], ...] = (
             (4, self._kill),
@@ -162,7 +162,7 @@ class Soak:
         fault = self._cloud.simulator.fault(**order)
         if self._slow is not None:
             self._cloud.simulator.take_back(self._slow)
-        # The one that would last for ever.
+        # This fault alone would last for ever.
         self._slow = fault if order.get("action") == "storage-slow" else None
         return f"{ORDER}{order.get('action') or order['leak']}"
 
@@ -249,9 +249,9 @@ def main() -> int:
         soak = Soak(cloud, given.servers, given.seed)
         seconds = 60 * given.minutes
         soak.run(seconds)
-        told = outcome(cloud, soak, seconds, given.servers)
-    print(json.dumps(told, indent=2))
-    return 0 if told["clean"] else 1
+        result = outcome(cloud, soak, seconds, given.servers)
+    print(json.dumps(result, indent=2))
+    return 0 if result["clean"] else 1
 
 
 if __name__ == "__main__":

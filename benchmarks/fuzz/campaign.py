@@ -174,18 +174,23 @@ class Campaign:
                 self._note(number, made, answer, time.monotonic() - began)
 
     def _note(self, number: int, made: Made, answer: Answer, seconds: float) -> None:
-        sample = {"number": number, **made.told(), "status": answer.status, "said": answer.text}
+        sample = {
+            "number": number,
+            **made.replay_fields(),
+            "status": answer.status,
+            "said": answer.text,
+        }
         sample["seconds"] = round(seconds, 1)
         with self._lock:
             self.done += 1
             self.statuses[made.api][answer.status] += 1
             if _is_error(answer) and len(self.errors) < _KEPT_SAMPLES:
-                self._tell(self.errors, sample)
+                self._record(self.errors, sample)
             if answer.status == NO_ANSWER and not made.breaks_protocol:
-                self._tell(self.unanswered, sample)
+                self._record(self.unanswered, sample)
 
     @staticmethod
-    def _tell(samples: list[dict[str, Any]], sample: dict[str, Any]) -> None:
+    def _record(samples: list[dict[str, Any]], sample: dict[str, Any]) -> None:
         """Store a sample, and show it at once: the whole run takes long."""
         samples.append(sample)
         print(json.dumps(sample), file=sys.stderr, flush=True)

@@ -77,7 +77,7 @@ class Made:
     breaks_protocol: bool
     """Whether the connection may be closed without an answer."""
 
-    def told(self) -> dict[str, Any]:
+    def replay_fields(self) -> dict[str, Any]:
         """Return what is needed to send it again."""
         return {
             "api": self.api,

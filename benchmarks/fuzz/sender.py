@@ -32,7 +32,7 @@ def encoded(made: Made, tokens: Mapping[str, str]) -> bytes:
 
 
 class Sender:
-    """One client's connections, kept as long as the server keeps them."""
+    """One client's connections, each used until the server closes it."""
 
     def __init__(self, urls: Mapping[str, str]) -> None:
         self._addresses = {api: _address(url) for api, url in urls.items()}

@@ -27,7 +27,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 #: actions that unmanage a server's VM, which an audit rightly reports
 _LEAVES = {"release", "forget"}
 
-#: of what a cloud has none of, each of which is served alike
+#: examples of the paths of absent things, which are all served alike
 _ABSENT = ("/v2.0/routers", "/groups")
 
 _ID = {"type": "string", "format": "uuid"}

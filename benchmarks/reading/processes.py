@@ -46,7 +46,7 @@ def _cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
-        return 0.0  # it ended meanwhile: its parent has its time now
+        return 0.0  # it has ended: its parent has its time now
     return sum(map(int, fields[11:15])) / _TICK
 
 

@@ -1,4 +1,4 @@
-"""The files that `tests/distribution.py` names are there, and it keeps files together."""
+"""The files that `tests/distribution.py` names exist, and it splits no other file."""
 
 from __future__ import annotations
 

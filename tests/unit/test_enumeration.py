@@ -36,10 +36,10 @@ def test_parts_add_up_to_one_table() -> None:
     assert (rows[ALL]["survived"], rows[ALL]["leaks or overdue"]) == (3, 1)
     assert rows[ALL]["healed"] == 1
     assert rows[MESSAGE, "drop"]["cases"] == 3
-    told = table(lines).splitlines()
-    assert told[-3].startswith("all")
-    assert told[-2] == "HEALED a: a late claim"
-    assert told[-1] == "FAILED a: VM 1 is nobody's"
+    printed = table(lines).splitlines()
+    assert printed[-3].startswith("all")
+    assert printed[-2] == "HEALED a: a late claim"
+    assert printed[-1] == "FAILED a: VM 1 is nobody's"
 
 
 def test_a_run_that_was_ended_goes_on_and_has_what_failed_again(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_it_is_not_recorded_for_ever_and_the_broker_is_quoted() -> None:
         Disturbed(RECORDINGS, "deleted").record(DESTROY)
 
 
-def test_a_run_that_went_wrong_though_it_was_heard_is_a_failure() -> None:
+def test_a_run_that_went_wrong_though_its_request_arrived_is_a_failure() -> None:
     with pytest.raises(AssertionError, match="error"):
         Disturbed(0, "error").record(BUILD)
 

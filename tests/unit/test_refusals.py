@@ -1,4 +1,4 @@
-"""Refusals are short: Heat keeps 255 characters of one, with words of its own in front."""
+"""Refusals are short: Heat stores 255 characters of one, with words of its own in front."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every command that is printed as a remedy is carried out by a test, which is named here.
 
 Failure categories, kinds of an audit's findings, the doctor's codes, and each module that prints a
-command: whoever adds one adds its test, or the reason why nothing can carry it out.
+command: to add one is to add its test, or the reason why nothing can carry it out.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ MODULES: Mapping[str, str] = {
     "test_the_next_release_is_checked_and_its_schema_expanded",
     "common/story/summary.py": f"{NO_COMMAND}what the owner may choose next",
     "conductor/servers/remove/remove_left.py": _AUDIT,
-    "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what is there",
+    "conductor/engine/overslept.py": f"{NO_COMMAND}it shows what exists",
     "conductor/servers/create/replace_vmid.py": f"{NO_COMMAND}a list by which an option is chosen",
     "launcher/doctor/bus.py": f"{OUTSIDE}systemd's services",
     "launcher/doctor/identity.py": f"{_SERVICES}::test_a_role_that_is_missing",

@@ -161,7 +161,7 @@ def a_secret_create(**changes: Any) -> dict[str, Any]:
         {"key_name": [SECRETS[4]]},
     ],
 )
-def test_no_refusal_of_a_create_tells_a_secret_or_a_whole_object(
+def test_no_refusal_of_a_create_shows_a_secret_or_a_whole_object(
     version: int, changes: dict[str, Any]
 ) -> None:
     validate = versioned(servers.CREATE, BODY).at(version)
@@ -176,7 +176,7 @@ def test_no_refusal_of_a_create_tells_a_secret_or_a_whole_object(
     assert len(message) < 1500
 
 
-def test_no_refusal_of_a_key_pair_tells_the_key() -> None:
+def test_no_refusal_of_a_key_pair_shows_the_key() -> None:
     for schema in keypairs.CREATE.values():
         for changes in ({"public_key": [SECRETS[4]]}, {"public_key": SECRETS[4], "x": 1}):
             message = refusal(schema, {"keypair": {"name": "k", **changes}})

@@ -17,7 +17,7 @@ LOCAL_ROOT = {**SCRATCH, "uuid": "i1", "source_type": "image", "boot_index": 0}
 
 
 def a_cloud() -> FakeConnection:
-    """One that has a thing of each kind, and refuses the server that is asked for."""
+    """A cloud with a thing of each kind, which refuses the server that is asked for."""
 
     def found(uuid: str) -> Any:
         return lambda *_, **__: SimpleNamespace(id=uuid, name=uuid)

@@ -127,9 +127,9 @@ def test_nodes_of_another_compute_api() -> None:
 def test_queues_of_all_pages() -> None:
     queue = {"kind": "storage", "name": "local", "width": 4, "shared": False, "running": 4}
     queue |= {"waiting": 2, "oldest_waiting_seconds": 75.0}
-    told = {"id": "u1", "host": "pve1", "reported_seconds_ago": 4, "queues": [queue]}
+    reported = {"id": "u1", "host": "pve1", "reported_seconds_ago": 4, "queues": [queue]}
     pages = {
-        None: {"hosts": [told], "hosts_links": [{"rel": "next", "href": "…"}]},
+        None: {"hosts": [reported], "hosts_links": [{"rel": "next", "href": "…"}]},
         "u1": {"hosts": [{"id": "u2", "host": "pve2", "queues": None}]},
     }
     compute = FakeProxy(

@@ -176,7 +176,7 @@ def test_show_of_an_unknown_server_fails() -> None:
 
 
 def creating(*states: Server, actions: Any = None, **more: Any) -> FakeConnection:
-    """A cloud that walks a new server through these states; the last one stays."""
+    """A cloud that walks a new server through these states; the last one remains."""
     looks = iter(states)
     seen: list[Server] = []
 
@@ -292,7 +292,7 @@ def a_story(*states: str, **changes: Any) -> Any:
     return SimpleNamespace(status_code=200, json=lambda: {"explanation": explanation})
 
 
-def test_create_with_wait_tells_states_that_no_look_has_seen() -> None:
+def test_create_with_wait_shows_states_that_no_look_has_seen() -> None:
     connection = creating(a_server(), get=a_story("scheduling", "networking", "spawning"))
     ran = run(connection, *CREATE, "web", "--wait", "-f", "json")
     assert ran.code == 0, ran.err

@@ -38,7 +38,7 @@ def test_a_misspelt_command_suggests_and_runs_nothing(words: str, meant: str) ->
 
 
 def test_no_beginning_of_a_command_runs_it() -> None:
-    """Nor does any command with its last letter left out, but for one that is itself one."""
+    """Nor does a command without its last letter, unless that is a command too."""
     table = CommandTable()
     names = {name for name, _ in table}
     shorter = {short for name in names for short in (name[:-1], name[: name.rfind(" ") + 2])}

@@ -106,5 +106,5 @@ def lets_others_run(search: Callable[[], object]) -> bool:
 def test_others_run_while_a_pattern_is_searched_for() -> None:
     text = "aé" * 50_000
     assert lets_others_run(lambda: regex.finds("(?:[a-z]?.?){60}q", text))
-    # So it would be seen of one that holds the interpreter.
+    # A search that holds the interpreter is noticed.
     assert not lets_others_run(lambda: re.search("q", text))

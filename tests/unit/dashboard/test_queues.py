@@ -21,8 +21,8 @@ def test_what_waits_anywhere_is_summed() -> None:
         a_queue("storage", "local", waiting=2, oldest_waiting_seconds=1.0),
         a_queue("storage", "nfs", waiting=1, oldest_waiting_seconds=9.5, shared=True),
     ]
-    told = {"host": "pve1", "reported_seconds_ago": 3, "queues": queues}
-    found = by_host({"hosts": [told, {"host": "pve2", "queues": None}]})
+    reported = {"host": "pve1", "reported_seconds_ago": 3, "queues": queues}
+    found = by_host({"hosts": [reported, {"host": "pve2", "queues": None}]})
     assert list(found) == ["pve1"]
     assert (found["pve1"].waiting, found["pve1"].oldest) == (3, 9.5)
     meters = [line.meter for line in found["pve1"].lines]

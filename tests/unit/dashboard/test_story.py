@@ -22,16 +22,16 @@ def a_step(attempt: int, result: str, **facts: Any) -> dict[str, Any]:
 
 def test_the_waterfall_has_changes_attempts_tasks_and_faults() -> None:
     events = [a_step(1, "Error", upid=UPID, detail={"vmid": 7}), a_step(3, "Success")]
-    [told] = operations_of({"operations": [an_operation(events=events)]})
-    change, failed, done = told.bars
+    [operation] = operations_of({"operations": [an_operation(events=events)]})
+    change, failed, done = operation.bars
     assert (change.is_change, change.name) == (
         True,
         "building (scheduling) → building (spawning)",
     )
     assert failed.details == (("task", UPID), ("vmid", "7"))
-    assert [one.new_attempt for one in told.bars] == [0, 0, 3]
+    assert [one.new_attempt for one in operation.bars] == [0, 0, 3]
     assert (failed.left, done.left, done.width) == (250.0, 750.0, 125.0)
-    [fault] = told.faults
+    [fault] = operation.faults
     assert (fault["remedy"], fault["upid"]) == (FAULT["remedy"], UPID)
 
 
@@ -44,8 +44,8 @@ def test_only_what_administrators_see_has_hosts() -> None:
 
 def test_a_short_step_at_the_end_can_be_seen() -> None:
     step = {**a_step(4, "Success"), "finished_at": "2026-01-01T00:00:04.000000"}
-    [told] = operations_of({"operations": [an_operation(events=[step], transitions=[])]})
-    [bar] = told.bars
+    [operation] = operations_of({"operations": [an_operation(events=[step], transitions=[])]})
+    [bar] = operation.bars
     assert bar.width > 0
     assert bar.left + bar.width <= WIDTH
 

@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "cli.md"
 
 def test_the_reference_is_current() -> None:
     written = PAGE.read_text(encoding="utf-8")
-    assert written == reference(), "write it anew: python -m cli.reference docs/cli.md"
+    assert written == reference(), "write it again: python -m cli.reference docs/cli.md"
 
 
 def test_every_command_is_in_it() -> None:

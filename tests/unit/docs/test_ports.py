@@ -1,4 +1,4 @@
-"""The drawing and the table of which process listens where: the ports are the defaults."""
+"""The drawing and the table of the ports where each process listens: they are the defaults."""
 
 from __future__ import annotations
 

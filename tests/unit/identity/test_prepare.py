@@ -32,7 +32,7 @@ def test_configuration(auth_url: str, public: str) -> None:
     assert parser["token"]["provider"] == "fernet"
 
 
-def test_digest_tells_jobs_apart_and_shows_no_password() -> None:
+def test_digest_differs_by_job_and_shows_no_password() -> None:
     digests = {digest(job()), digest(job("http://k:5001/v3")), digest(job(demo="other"))}
     assert len(digests) == 3
     assert digest(job()) == digest(job())

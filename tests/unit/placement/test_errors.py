@@ -35,10 +35,10 @@ CODES = {
 }
 
 
-@pytest.mark.parametrize(("kind", "told"), CODES.items(), ids=str)
-def test_codes_and_statuses(kind: type[MicronovaError], told: tuple[str, int]) -> None:
+@pytest.mark.parametrize(("kind", "expected"), CODES.items(), ids=str)
+def test_codes_and_statuses(kind: type[MicronovaError], expected: tuple[str, int]) -> None:
     error = kind("text")
-    assert (errors.api_code(error), web_errors.status_of(error)) == told
+    assert (errors.api_code(error), web_errors.status_of(error)) == expected
 
 
 def test_every_own_error_is_in_the_list() -> None:

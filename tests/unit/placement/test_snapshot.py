@@ -1,4 +1,4 @@
-"""A snapshot that was changed step by step equals one that was made at once."""
+"""A snapshot that was changed step by step equals a snapshot made at once."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ def test_breadth_gives_one_of_every_tree_first() -> None:
 
 
 def test_a_limit_ends_the_search_of_very_many_combinations() -> None:
-    """Thirty alike children and six groups: 30⁶ ways, of which ten are wanted."""
+    """Thirty alike children and six groups: 30⁶ ways; ten are wanted."""
     children = [a_provider(n, root=1, parent_id=1) for n in range(2, 32)]
     snapshot = a_snapshot(a_provider(1, stocks={}), *children)
     groups = tuple(Group(f"_{n}", {"VCPU": 1}) for n in range(6))

@@ -27,11 +27,11 @@ def test_each_has_words_of_its_own() -> None:
 def test_each_is_documented_with_its_multiplier() -> None:
     text = (ROOT / "docs" / "scheduler.md").read_text(encoding="utf-8")
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
-    told = {row[0].strip("| `"): row[1] for row in rows}
-    assert set(told) == {*filters.found(), *weighers.found()}
-    assert [name for name in told if name in filters.found()] == list(filters.found())
+    documented = {row[0].strip("| `"): row[1] for row in rows}
+    assert set(documented) == {*filters.found(), *weighers.found()}
+    assert [name for name in documented if name in filters.found()] == list(filters.found())
     defaults = next(option for option in config.OPTIONS if option.name == "weighers").default
-    assert {name: told[name] for name in weighers.found()} == {
+    assert {name: documented[name] for name in weighers.found()} == {
         name: defaults.get(name, "–") for name in weighers.found()
     }
     assert set(defaults) <= weighers.found().keys()

@@ -1,4 +1,4 @@
-"""Aggregates and server groups, as the scheduler goes by them."""
+"""Aggregates and server groups, as the scheduler uses them."""
 
 from __future__ import annotations
 
@@ -169,15 +169,15 @@ def test_what_is_reported_of_aggregates_may_come_in_any_order() -> None:
     table.update(Heartbeat("w", NOW, ("pve1",), (a_host().facts,)))
     manager = HostFactsManager(table)
 
-    def tell(version: int, zone: str) -> str:
+    def zone_after(version: int, zone: str) -> str:
         one = AggregateFacts("u", "a", {"availability_zone": zone}, ("pve1",))
         manager.update_aggregates(RequestContext(), AllAggregates(version, (one,)))
         return next(iter(table.all(NOW))).zone
 
     assert not table.knows_aggregates
-    assert tell(3, "az3") == "az3"
-    assert tell(2, "az2") == "az3"
-    assert tell(4, "az4") == "az4"
+    assert zone_after(3, "az3") == "az3"
+    assert zone_after(2, "az2") == "az3"
+    assert zone_after(4, "az4") == "az4"
     manager.update_aggregates(RequestContext(), AllAggregates(5, ()))
     assert next(iter(table.all(NOW + datetime.timedelta(seconds=1)))).zone == "nova"
 

@@ -79,7 +79,7 @@ class Turns:
 
 
 class World(PlacementClient):
-    """Hosts with room for some servers each, as placement answers, and whoever waits."""
+    """Hosts with room for some servers each, as placement answers, and threads that claim it."""
 
     def __init__(self, seed: int, hosts: int, slots: int = SLOTS_PER_HOST) -> None:
         self.turns = Turns(seed)

@@ -31,7 +31,7 @@ HOSTS = ("pve1", "pve2")
 
 
 class FakePlacement(PlacementClient):
-    """Offers every host; refuses claims as it is told to."""
+    """Offers every host; refuses claims as a test says."""
 
     def __init__(self) -> None:
         self.claims: list[str] = []

@@ -31,7 +31,7 @@ def manager(table: HostTable) -> SchedulerManager:
     return SchedulerManager(Decider(), None, table, lambda ctxt: None)  # type: ignore[arg-type]
 
 
-def test_a_scheduler_that_heard_of_no_host_yet_does_not_say_that_there_is_none() -> None:
+def test_a_scheduler_that_knows_no_host_yet_does_not_say_that_there_is_none() -> None:
     now = [0.0]
     doors = manager(HostTable(lambda: now[0]))
     with pytest.raises(Unavailable, match="knows of no host yet"):

@@ -77,8 +77,8 @@ class Site:
         silent: Collection[str] = (),
         sick: Collection[str] = (),
     ) -> None:
-        told = {one.uuid: one.hosts for one in aggregates} if mirrored else {}
-        self.placement = Placement(told)
+        hosts = {one.uuid: one.hosts for one in aggregates} if mirrored else {}
+        self.placement = Placement(hosts)
         table, now = HostTable(), clock.utcnow()
         facts = tuple(self.host(name, healthy=name not in sick).facts for name in NAMES)
         beating = tuple(name for name in NAMES if name not in silent)

@@ -107,10 +107,10 @@ def numberless(host: Host) -> Host:
     return dataclasses.replace(host, capacity={}, used={})
 
 
-@pytest.mark.parametrize("told", [lambda host: host, numberless], ids=["full", "numberless"])
-def test_a_cluster_is_all_its_hosts_not_the_candidates_only(told: Callable[[Host], Host]) -> None:
+@pytest.mark.parametrize("shown", [lambda host: host, numberless], ids=["full", "numberless"])
+def test_a_cluster_is_all_its_hosts_not_the_candidates_only(shown: Callable[[Host], Host]) -> None:
     candidates = HostColumns.of([HOSTS[0], HOSTS[-1]])
-    whole = HostColumns.of([HOSTS[0], *map(told, HOSTS[1:-1]), HOSTS[-1]])
+    whole = HostColumns.of([HOSTS[0], *map(shown, HOSTS[1:-1]), HOSTS[-1]])
     for columns in (candidates.beside(whole), candidates.beside(whole).draft(), whole):
         ranked = choose(columns, a_request(), FILTERS, SPREAD).ranked
         assert [one.host.name for one in ranked] == ["b0", "a0"]
@@ -133,18 +133,18 @@ class OneIsOffered(FakePlacement):
     def candidates(
         self, resources: Any, *_: Any, in_tree: str | None = None, **options: Any
     ) -> Candidates:
-        told = Candidates(
+        offered = Candidates(
             ["uuid-pve1", "uuid-pve2"],
             {name: Usage([8192, 8192], [0, 8000]) for name in resources},
             [frozenset(), frozenset()],
         )
         if options.get("limit") is None:
-            return told
+            return offered
         usages = {name: Usage([8192], [0]) for name in resources}
-        return Candidates(told.uuids[:1], usages, told.traits[:1])
+        return Candidates(offered.uuids[:1], usages, offered.traits[:1])
 
 
-def test_a_decision_tells_weighers_of_the_hosts_that_are_no_candidates() -> None:
+def test_a_decision_shows_weighers_the_hosts_that_are_no_candidates() -> None:
     seen: list[float] = []
 
     def looking(columns: HostColumns, request: RequestSpec) -> Floats:

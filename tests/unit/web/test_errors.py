@@ -1,4 +1,4 @@
-"""Errors over HTTP: statuses, and that a 500 tells nothing of the inside."""
+"""Errors over HTTP: statuses, and that a 500 shows nothing of the inside."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_refusal_has_novas_words(tmp_path: Path) -> None:
 
 def test_an_undeclared_rule_allows_nothing(tmp_path: Path) -> None:
     enforcer = policy.Enforcer(a_conf(tmp_path), RULES)
-    assert not enforcer.allows(RequestContext(overwrite=False, **WHO[2]), "unheard of")
+    assert not enforcer.allows(RequestContext(overwrite=False, **WHO[2]), "not declared")
 
 
 def test_the_file_overrides_and_may_change(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How workers ended, as their master tells it."""
+"""How workers ended, as their master reports it."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def a_worker(*, code: int = 0, number: int = 0) -> int:
     ],
 )
 def test_how_a_worker_ended(worker: dict[str, int], aborted: bool, said: list[str]) -> None:
-    master, heard = Master(a_worker(**worker), aborted=aborted), list[str]()
-    watch(master, heard.append)
+    master, reports = Master(a_worker(**worker), aborted=aborted), list[str]()
+    watch(master, reports.append)
     master.reap_workers()
-    assert heard == said
+    assert reports == said
     assert not master.WORKERS
     master.reap_workers()
-    assert heard == said
+    assert reports == said

@@ -1,4 +1,4 @@
-"""Refusals are told beside the answers, a few at a time."""
+"""Refusals are reported beside the answers, a few at a time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from db.reads.ledger.refusals import Refusal
 
 
 class Bus:
-    """Takes what is told, once it may."""
+    """Takes reports, once it may."""
 
     def __init__(self) -> None:
         self.free = threading.Event()
         self.free.set()
-        self.told: list[tuple[str, Refused]] = []
+        self.reported: list[tuple[str, Refused]] = []
         self.news = threading.Condition()
         self.broken = False
 
@@ -33,12 +33,12 @@ class Bus:
             self.broken = False
             raise OSError("the bus is away")
         with self.news:
-            self.told.append((str(ctxt.project_id), refused))
+            self.reported.append((str(ctxt.project_id), refused))
             self.news.notify_all()
 
     def until(self, count: int) -> None:
         with self.news:
-            assert self.news.wait_for(lambda: len(self.told) >= count, 10)
+            assert self.news.wait_for(lambda: len(self.reported) >= count, 10)
 
 
 def answered(refusals: Refusals, project: str, status: int = 403, method: str = "POST") -> None:
@@ -69,7 +69,7 @@ def test_only_refusals_are_reported() -> None:
         answered(refusals, "p", status, method)
     answered(refusals, "p", 409, "DELETE")
     bus.until(1)
-    [(project, refused)] = bus.told
+    [(project, refused)] = bus.reported
     assert (project, refused.method, refused.status) == ("p", "DELETE", 409)
     assert refused.message == "no"
 
@@ -78,7 +78,7 @@ def test_operators_read_the_names_of_who_asked_or_the_ids() -> None:
     bus = Bus()
     answered(watching(bus, [0.0]), "p")
     bus.until(1)
-    [(_, refused)] = bus.told
+    [(_, refused)] = bus.reported
     for details, names in ((refused.details, ("Ursula", "Project p")), ({}, ("u", "p"))):
         kept = Refusal(
             *("p", "u", "req-1", None, "POST", "/v2.1/servers", 403, "no"),
@@ -96,7 +96,7 @@ def test_who_is_refused_often_is_reported_seldom_and_crowds_out_nobody() -> None
         answered(refusals, "noisy")
     answered(refusals, "quiet")
     bus.until(11)
-    assert [project for project, _ in bus.told].count("noisy") == 10
+    assert [project for project, _ in bus.reported].count("noisy") == 10
     now[0] = 1.5
     answered(refusals, "noisy")
     bus.until(12)
@@ -110,7 +110,7 @@ def test_a_bus_that_hangs_holds_up_nobody() -> None:
         answered(refusals, f"project-{number}")
     bus.free.set()
     bus.until(100)
-    assert len(bus.told) <= 101
+    assert len(bus.reported) <= 101
 
 
 def test_one_that_could_not_be_notified_stops_no_other() -> None:
@@ -120,7 +120,7 @@ def test_one_that_could_not_be_notified_stops_no_other() -> None:
     answered(refusals, "lost")
     answered(refusals, "kept")
     bus.until(1)
-    assert bus.told[0][0] == "kept"
+    assert bus.reported[0][0] == "kept"
 
 
 def test_who_is_not_known_is_not_reported() -> None:
@@ -135,4 +135,4 @@ def test_who_is_not_known_is_not_reported() -> None:
     refusals.process_response(req, resp, None, False)
     answered(refusals, "p")
     bus.until(1)
-    assert [project for project, _ in bus.told] == ["p"]
+    assert [project for project, _ in bus.reported] == ["p"]

@@ -28,8 +28,8 @@ def test_what_is_not_said_is_empty() -> None:
 
 def test_both_ways_to_write_a_change() -> None:
     wanted = [ImageEdit("add", "a/b~c", "x"), ImageEdit("remove", "y")]
-    told = [{"op": "add", "path": "/a~1b~0c", "value": "x"}, {"op": "remove", "path": "/y"}]
-    assert documents.edits(told, by_path=True) == wanted
+    with_paths = [{"op": "add", "path": "/a~1b~0c", "value": "x"}, {"op": "remove", "path": "/y"}]
+    assert documents.edits(with_paths, by_path=True) == wanted
     named = [{"add": "/a~1b~0c", "value": "x"}, {"remove": "/y"}]
     assert documents.edits(named, by_path=False) == wanted
 

@@ -113,7 +113,7 @@ def test_not_everything_was_looked_at() -> None:
     ],
     ids=["broke", "too long", "never run"],
 )
-def test_an_audit_that_tells_nothing(api: Api, options: list[str]) -> None:
+def test_an_audit_without_a_result(api: Api, options: list[str]) -> None:
     assert api.run("audit", *options).code == 2
 
 

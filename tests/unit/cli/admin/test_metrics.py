@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.fixtures.sdk import FakeConnection, FakeProxy, run
 
 RULES = Path(__file__).parents[4] / "etc/prometheus/micronova.rules.yml"
-TOLD: dict[str, Any] = {
+METRICS: dict[str, Any] = {
     "servers": [{"vm_state": "active", "count": 7}],
     "held_servers": 1,
     "operations": [{"state": "running", "count": 2}],
@@ -25,8 +25,8 @@ TOLD: dict[str, Any] = {
 }
 
 
-def a_cloud(told: dict[str, Any] = TOLD) -> FakeConnection:
-    response = SimpleNamespace(status_code=200, json=lambda: {"metrics": told})
+def a_cloud(metrics: dict[str, Any] = METRICS) -> FakeConnection:
+    response = SimpleNamespace(status_code=200, json=lambda: {"metrics": metrics})
     return FakeConnection(FakeProxy(get=response))
 
 
@@ -56,7 +56,7 @@ def test_what_prometheus_reads() -> None:
 
 def test_what_has_no_time_yet_is_left_out() -> None:
     never = {"started_at": None, "finished_at": None}
-    ran = run(a_cloud({**TOLD, "oldest_operation_at": None, "audit": never}), "metrics")
+    ran = run(a_cloud({**METRICS, "oldest_operation_at": None, "audit": never}), "metrics")
     assert not [name for name, *_ in samples(ran.out) if name.endswith("_timestamp_seconds")]
 
 

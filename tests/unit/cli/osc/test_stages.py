@@ -30,7 +30,7 @@ def test_each_has_wait_once(name: str) -> None:
     assert options.count("--wait ") == 1
 
 
-def told(story: Any, request_id: str) -> Any:
+def of_request(story: Any, request_id: str) -> Any:
     """The story of another request."""
     operations = [
         {**one, "request_id": request_id} for one in story.json()["explanation"]["operations"]
@@ -44,7 +44,7 @@ class Asked:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: str, story: Any) -> None:
         self.waits: list[bool] = []
-        looks = iter([told(story, "req-before"), story])
+        looks = iter([of_request(story, "req-before"), story])
         self.connection = FakeConnection(
             FakeProxy(
                 find_server=named(web=UUID),

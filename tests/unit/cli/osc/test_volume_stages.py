@@ -52,10 +52,10 @@ def story(state: str, percent: int | None = None, message: str | None = None) ->
         "events": [step],
     }
     before = {"started_at": "2025-01-01T00:00:00.000000Z", "request_id": "req-old"}
-    return told(operation, {**operation, **before})
+    return explained(operation, {**operation, **before})
 
 
-def told(*operations: Any) -> Any:
+def explained(*operations: Any) -> Any:
     body = {"explanation": {"operations": list(operations)}}
     return SimpleNamespace(status_code=200, json=lambda: body)
 
@@ -67,7 +67,7 @@ class Asked:
         self, monkeypatch: pytest.MonkeyPatch, name: str, looks: Iterable[Any], stories: Any
     ) -> None:
         self.asked: list[Any] = []
-        found, told_now = iter(looks), iter(stories)
+        found, explanations = iter(looks), iter(stories)
         volume = SimpleNamespace(id=UUID, name="data", volume_id=UUID)
 
         def get(_: str) -> Any:
@@ -79,7 +79,7 @@ class Asked:
         storage = FakeProxy(
             get_volume=get, get_snapshot=get, find_volume=volume, find_snapshot=volume
         )
-        compute = FakeProxy(get=lambda _: next(told_now))
+        compute = FakeProxy(get=lambda _: next(explanations))
         self.connection = FakeConnection(compute, block_storage=storage)
         self._name = name
         theirs = CommandTable().theirs[name].load()
@@ -123,7 +123,7 @@ def test_what_fails_ends_the_wait_with_its_reason(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_delete_waits_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = told(*story("done").json()["explanation"]["operations"][1:])
+    old = explained(*story("done").json()["explanation"]["operations"][1:])
     stories = [old, story("running"), story("done")]
     asked = Asked(monkeypatch, "volume delete", ["deleting", GONE], stories)
     ran = asked.run("data", "--wait")
@@ -136,7 +136,7 @@ def test_a_delete_waits_until_it_is_gone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_an_old_failure_counts_not(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = story("failed", message="Then.").json()["explanation"]["operations"][1]
-    stories = [told(failed), told(failed), story("done")]
+    stories = [explained(failed), explained(failed), story("done")]
     asked = Asked(monkeypatch, "volume set", ["extending", "available"], stories)
     assert asked.run("data", "--size", "2", "--wait").code == 0
 
@@ -149,7 +149,7 @@ def test_a_new_name_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_revert_waits_for_the_volume(monkeypatch: pytest.MonkeyPatch) -> None:
-    stories = [told(), story("running"), story("done")]
+    stories = [explained(), story("running"), story("done")]
     asked = Asked(monkeypatch, "volume revert", ["reverting", "available"], stories)
     assert asked.run("before", "--wait").code == 0
     assert asked.connection.block_storage.called("get_volume") == [((UUID,), {})] * 2

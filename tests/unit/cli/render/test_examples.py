@@ -1,4 +1,4 @@
-"""Each command has an example in its help, and each example is one that the command takes."""
+"""Each command has an example in its help, and takes each of its examples."""
 
 from __future__ import annotations
 

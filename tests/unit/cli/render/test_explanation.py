@@ -129,7 +129,7 @@ def test_the_story_in_the_order_of_time() -> None:
     assert places == sorted(places)
 
 
-def test_a_decision_tells_all_its_numbers() -> None:
+def test_a_decision_shows_all_its_numbers() -> None:
     text = story(an_operation())
     for part in (
         "refused by memory: 1 host\n",
@@ -143,7 +143,7 @@ def test_a_decision_tells_all_its_numbers() -> None:
         assert part in text
 
 
-def test_a_fault_tells_log_cleaning_and_remedy() -> None:
+def test_a_fault_shows_log_cleaning_and_remedy() -> None:
     text = story(an_operation())
     for part in (
         "log: TASK ERROR: no space",

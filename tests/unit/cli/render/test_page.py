@@ -34,7 +34,7 @@ def read(*operations: dict[str, Any]) -> Reader:
     return reader
 
 
-def test_the_page_tells_the_whole_story() -> None:
+def test_the_page_shows_the_whole_story() -> None:
     text = read(an_operation()).text
     for part in (
         "web",

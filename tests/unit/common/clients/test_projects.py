@@ -10,7 +10,7 @@ from common.clients.projects import REMEMBERED_SECONDS, Projects
 
 
 class FakeKeystone:
-    """Answers every question alike, and keeps them."""
+    """Answers every question alike, and records it."""
 
     def __init__(self, answer: int | Exception) -> None:
         self.answer = answer

@@ -14,7 +14,7 @@ from common.metrics import sharing
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (sharing.VARIABLE, sharing._OWNER):
-        # Set first, so that what is there at the end is undone.
+        # Set first, so that a value that the test leaves is removed.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

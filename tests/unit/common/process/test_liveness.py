@@ -1,4 +1,4 @@
-"""Whether others could be heard at all."""
+"""Whether anything from others could be received at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Clock:
         return self.now
 
 
-def test_silence_means_nothing_while_nobody_can_be_heard() -> None:
+def test_silence_means_nothing_while_nothing_can_be_received() -> None:
     clock = Clock()
     hearing = Hearing(25, clock)
     assert hearing.for_seconds() == 0
@@ -29,6 +29,6 @@ def test_silence_means_nothing_while_nobody_can_be_heard() -> None:
     assert hearing.for_seconds() == 20
 
 
-def test_who_is_soon_taken_for_down_is_soon_heard() -> None:
+def test_who_is_soon_taken_for_down_reports_more_often() -> None:
     assert interval(60) == INTERVAL_SECONDS
     assert interval(10) == 2.5

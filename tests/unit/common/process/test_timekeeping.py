@@ -82,9 +82,9 @@ def test_nobody_answers() -> None:
 def test_who_started_without_an_answer_follows_the_first_one(
     caplog: pytest.LogCaptureFixture, first: float | None, off: float
 ) -> None:
-    """It has done nothing by its machine's clock: whoever knows the time also has the work. From
-    the first answer on it counts as everybody does; but it would not have started, so it is not
-    ready. The log and the metric, which an alert watches, say that the machine's clock is off."""
+    """It has done nothing by its machine's clock: the database has both the time and the work.
+    From the first answer on it counts as everybody does; but it would not have started, so it is
+    not ready. The log and the metric, which an alert watches, say that its clock is off."""
     answers, followed = threading.Event(), threading.Event()
 
     def ask() -> Reading:

@@ -20,9 +20,9 @@ def test_a_serial_fits_a_scsi_disk() -> None:
 
 
 def test_what_an_action_shows_lets_no_other_action_begin() -> None:
-    meanwhile = {rule.during for rule in RULES.values()} - {None}
+    during = {rule.during for rule in RULES.values()} - {None}
     for action, rule in RULES.items():
-        assert not rule.begins & meanwhile, action
+        assert not rule.begins & during, action
 
 
 def test_an_attached_volume_can_only_be_detached() -> None:

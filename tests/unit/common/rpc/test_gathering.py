@@ -13,7 +13,7 @@ from common.rpc.deadlines import Deadline, Wait
 from common.rpc.gathering import Apart, Combining, Gathering
 
 
-def test_what_comes_meanwhile_is_worked_on_together() -> None:
+def test_what_is_added_during_the_work_is_worked_on_together() -> None:
     done: list[list[int]] = []
 
     def work(items: list[int]) -> None:

@@ -13,7 +13,7 @@ from common.errors import QuotaExceeded, Unavailable
 class Endpoint:
     def __init__(self, name: str = "a") -> None:
         self.name = name
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
         self.event = threading.Event()
 
     def add(self, ctxt: RequestContext, first: int, second: int) -> int:
@@ -26,7 +26,7 @@ class Endpoint:
         raise QuotaExceeded("Quota exceeded for cores", resource=["cores"], limit=[1])
 
     def hear(self, ctxt: RequestContext, word: str) -> None:
-        self.heard.append(word)
+        self.received.append(word)
         self.event.set()
 
 
@@ -61,8 +61,8 @@ def test_calls_casts_and_fanout(transport: Any) -> None:
         client.cast(ctxt, "hear", fanout=True, word="all")
         assert one.event.wait(60)
         assert two.event.wait(60)
-        assert one.heard == ["before anybody listened", "all"]
-        assert two.heard == ["only two", "all"]
+        assert one.received == ["before anybody listened", "all"]
+        assert two.received == ["only two", "all"]
     finally:
         for server in servers:
             server.stop()
@@ -113,4 +113,4 @@ def test_a_call_that_nobody_waits_for_any_more_is_not_answered(transport: Any) -
         assert endpoint.event.wait(60)
     finally:
         server.stop()
-    assert endpoint.heard == ["in time"]
+    assert endpoint.received == ["in time"]

@@ -64,7 +64,7 @@ def test_every_method_is_some_role_s(topic: str, surface: type) -> None:
         assert 1 <= allowed <= 4, name
 
 
-def test_what_no_service_asks_is_refused_whoever_asks() -> None:
+def test_what_no_service_asks_is_refused_to_every_user() -> None:
     for user in (None, "micronova", "guest", "micronova-conductor"):
         with pytest.raises(Forbidden):
             senders.check(user, CONDUCTOR_EVENTS_TOPIC, "create_server")
@@ -101,13 +101,13 @@ def test_nobody_may_use_the_default_exchange() -> None:
 
 
 def test_conductors_send_the_notifications_that_are_configured() -> None:
-    told = Notifications("nova", ("notifications.info",))
-    found = permissions.of(senders.CONDUCTOR, notifications=told)
+    configured = Notifications("nova", ("notifications.info",))
+    found = permissions.of(senders.CONDUCTOR, notifications=configured)
     assert re.search(found.configure, "notifications.info")
     assert re.search(found.read, "nova")
     assert not re.search(found.read, "notifications.error")
     assert found.topics["nova"] == (r"^(notifications\.info)$",) * 2
-    assert "nova" not in permissions.of(senders.API, notifications=told).topics
+    assert "nova" not in permissions.of(senders.API, notifications=configured).topics
 
 
 def test_the_commands_of_a_user() -> None:

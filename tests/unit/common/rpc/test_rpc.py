@@ -56,7 +56,7 @@ _RAISED = {
 
 
 class Endpoint:
-    """Keeps what it was asked."""
+    """Records what it was asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -62,7 +62,7 @@ def test_a_step_before_the_beginning_is_at_the_beginning() -> None:
     assert min(one.left for one in marks({**operation, "started_at": at(1)})) == 0.0
 
 
-def test_tasks_are_told_apart_from_facts() -> None:
+def test_tasks_are_separated_from_facts() -> None:
     event = {"upid": "UPID:a", "detail": {"upids": ["UPID:b", "UPID:c"], "vmid": 7}}
     assert tasks_and_facts(event) == (["UPID:b", "UPID:c"], [("vmid", "7")])
     assert tasks_and_facts({"upid": "UPID:a"}) == (["UPID:a"], [])

@@ -37,16 +37,16 @@ class NoPause(threading.Event):
 
 
 def waited(hosts: Hosts) -> list[str]:
-    told: list[str] = []
-    Patience(NoPause(), told.append, seconds=90, clock=hosts.clock).until(hosts.look)
-    return told
+    reported: list[str] = []
+    Patience(NoPause(), reported.append, seconds=90, clock=hosts.clock).until(hosts.look)
+    return reported
 
 
 def test_what_moves_may_take_any_time_and_is_reported() -> None:
     hosts = Hosts(range(0, 1001, 50))
-    told = waited(hosts)
+    reported = waited(hosts)
     assert hosts.now == 21 * 60
-    assert told[:2] == ["0 of 1000 hosts are up", "50 of 1000 hosts are up"]
+    assert reported[:2] == ["0 of 1000 hosts are up", "50 of 1000 hosts are up"]
 
 
 def test_what_stands_still_is_given_up_and_says_what_is_missing() -> None:
@@ -65,8 +65,8 @@ def test_what_comes_and_goes_is_no_progress() -> None:
 
 
 def test_details_are_reported_every_few_seconds_at_most() -> None:
-    told = waited(Hosts(range(1001), seconds=0.1))
-    assert 15 <= len(told) <= 25
+    reported = waited(Hosts(range(1001), seconds=0.1))
+    assert 15 <= len(reported) <= 25
 
 
 def test_the_end_of_the_program_ends_it() -> None:

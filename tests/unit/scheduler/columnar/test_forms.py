@@ -206,8 +206,8 @@ def test_plain_functions_choose_the_same(
     other = choose(hosts, request, plain, weighers, keep)
     assert (one.ranked, one.passed) == (other.ranked, other.passed)
     assert one.refused == other.refused
-    assert {name: len(told) for name, told in one.refused.items()} == {
-        name: len(list(told)) for name, told in other.refused.items()
+    assert {name: len(reasons) for name, reasons in one.refused.items()} == {
+        name: len(list(reasons)) for name, reasons in other.refused.items()
     }
 
 
@@ -225,16 +225,16 @@ def test_every_filter_says_by_group_what_it_says_of_each_host(
             continue
         stored = codec.loads(codec.dumps(refused.all()))
         groups = [codec.load(Refused, one) for one in stored]
-        assert dict(told for one in groups for told in one.reasons()) == said, name
+        assert dict(pair for one in groups for pair in one.reasons()) == said, name
         assert dict(refused.pairs()) == dict(refused) == said, name
         for most in (1, 2):
             first = [refused.of(one, most) for one in refused.groups(most, first=True)]
-            told = dict(told for one in first for told in one.reasons())
-            assert told.items() <= said.items(), name
-            assert len(told) == min(most, len(said)), name
+            shown = dict(pair for one in first for pair in one.reasons())
+            assert shown.items() <= said.items(), name
+            assert len(shown) == min(most, len(said)), name
 
 
-def test_all_that_ships_tells_by_group() -> None:
+def test_all_that_ships_refuses_by_group() -> None:
     """Plain functions from outside work too, but cost a call for each of thousands of hosts."""
     plain = [name for name, accept in FILTERS.items() if getattr(accept, "by_group", None) is None]
     assert plain == [], "see scheduler/columnar/forms.py"
@@ -258,28 +258,28 @@ def test_reasons_are_read_when_they_are_wanted() -> None:
     hosts = [a_host(name) for name in NAMES]
     refused = choose(hosts, a_request(availability_zone="x"), {"zone": lazy}, {}).refused["zone"]
     assert (len(refused), read) == (4, [])
-    told = dict(itertools.islice(refused.pairs(), 2))
-    assert told == dict.fromkeys(("a", "b"), "in zone nova, x asked")
+    two = dict(itertools.islice(refused.pairs(), 2))
+    assert two == dict.fromkeys(("a", "b"), "in zone nova, x asked")
     assert refused["c"] == "in zone nova, x asked"
     assert "gone" not in refused
     assert read == ["a", "b", "c"]
 
 
-# --- what agents tell
+# --- what agents report
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from(NAMES), some(changes)), max_size=3)))
 def test_the_table_is_as_if_it_were_made_again(
-    told: list[list[tuple[str, dict[str, Any]]]],
+    heartbeats: list[list[tuple[str, dict[str, Any]]]],
 ) -> None:
     table = HostTable()
     latest: dict[str, Host] = {}
     request = a_request(availability_zone="az1", networks=("vmbr0",))
-    for number, heartbeat in enumerate(told):
-        heard = {name: a_host(name, **values) for name, values in heartbeat}
-        facts = tuple(host.facts for host in heard.values())
-        table.update(Heartbeat("w", NOW, tuple(heard), facts))
-        latest |= {name: Host(host.facts) for name, host in heard.items()}
+    for number, heartbeat in enumerate(heartbeats):
+        hosts = {name: a_host(name, **values) for name, values in heartbeat}
+        facts = tuple(host.facts for host in hosts.values())
+        table.update(Heartbeat("w", NOW, tuple(hosts), facts))
+        latest |= {name: Host(host.facts) for name, host in hosts.items()}
         if number % 3 == 2:
             zone = AggregateFacts("u", "n", {"availability_zone": "az1"}, ("a",))
             table.update_aggregates(AllAggregates(number, (zone,) if number % 2 else ()))
@@ -287,15 +287,15 @@ def test_the_table_is_as_if_it_were_made_again(
         assert {host.name: host.facts for host in columns} == {
             name: host.facts for name, host in latest.items()
         }
-        anew = HostColumns.of(list(columns))
+        remade = HostColumns.of(list(columns))
         for accept in FILTERS.values():
             if isinstance(accept, ColumnarFilter):
-                one, other = accept.refused(columns, request), accept.refused(anew, request)
+                one, other = accept.refused(columns, request), accept.refused(remade, request)
                 assert (one is None) == (other is None)
                 assert one is None or other is None or one.tolist() == other.tolist()
 
 
-def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
+def test_hosts_without_a_heartbeat_are_silent_for_ever() -> None:
     timer = [0.0]
     table = HostTable(lambda: timer[0])
     table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")))
@@ -307,10 +307,10 @@ def test_hosts_of_which_nothing_was_heard_are_silent_for_ever() -> None:
     assert (other.silent_seconds, other.failures) == (float("inf"), 0.5)
 
 
-def test_nobody_was_silent_for_longer_than_could_be_heard() -> None:
-    heard = [float("inf"), 600.0, 20.0, 0.0]
+def test_no_host_is_silent_for_longer_than_the_bus_was_up() -> None:
+    up_seconds = [float("inf"), 600.0, 20.0, 0.0]
     timer = [0.0]
-    table = HostTable(lambda: timer[0], bus_up_seconds=lambda: heard.pop(0))
+    table = HostTable(lambda: timer[0], bus_up_seconds=lambda: up_seconds.pop(0))
     table.update(Heartbeat("w", NOW, ("a",), tuple(a_host(n).facts for n in "ab")))
     timer[0] = 100.0
     found = [[host.silent_seconds for host in table.all(NOW)] for _ in range(4)]
@@ -332,7 +332,7 @@ def test_stale_values_do_not_pile_up() -> None:
 def test_what_placement_offers_gets_its_numbers() -> None:
     table = HostTable()
     table.update(Heartbeat("w", NOW, (), tuple(a_host(name).facts for name in NAMES)))
-    told = [
+    offered = [
         Candidates(
             ["uuid-c", "unknown", "uuid-a"],
             {"VCPU": Usage([8, 9, 4], [1, 9, 2])},
@@ -340,12 +340,12 @@ def test_what_placement_offers_gets_its_numbers() -> None:
         ),
         Candidates(["uuid-d"], {"MEMORY_MB": Usage([512], [0])}, [frozenset({"HW_B"})]),
     ]
-    columns = table.all(NOW).counted(told[:1], everything=False)
+    columns = table.all(NOW).counted(offered[:1], everything=False)
     assert {host.name: (host.free("VCPU"), host.traits) for host in columns} == {
         "a": (2, frozenset()),
         "c": (7, {"HW_A"}),
     }
-    whole = table.all(NOW).counted(told, everything=True)
+    whole = table.all(NOW).counted(offered, everything=True)
     assert {host.name: (host.free("VCPU"), host.free("MEMORY_MB")) for host in whole} == {
         "a": (2, 0),
         "b": (0, 0),

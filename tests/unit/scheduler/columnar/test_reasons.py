@@ -56,7 +56,7 @@ def test_hosts_that_are_alike_are_found(pairs: list[tuple[int, int]]) -> None:
 
 
 def asked_one_by_one(host: Host, request: RequestSpec) -> str | None:
-    """As one that an operator wrote: a plain function, with numbers in its text."""
+    """As an operator writes it: a plain function, with numbers in its text."""
     if host.name == "b":
         return None
     return "of Monday" if host.name in "cd" else f"{host.free('MEMORY_MB')} is not enough"
@@ -84,6 +84,6 @@ def test_what_few_hosts_are_refused_for_is_not_lost_among_thousands(few: int) ->
     request = a_request(availability_zone="mine")
     choice = choose(hosts, request, filters, {}, keep=0)
     decision = Outcomes(CONF, filters).nowhere(request, choice, HostColumns.of(hosts))
-    kept = dict(told for one in decision.refused["availability_zone"] for told in one.reasons())
+    kept = dict(pair for one in decision.refused["availability_zone"] for pair in one.reasons())
     assert len(kept) == CONF.scheduler.reasons_kept
     assert {f"in zone near{n}, mine asked" for n in range(few)} < set(kept.values())

@@ -283,7 +283,7 @@ def test_disk_storage_and_load() -> None:
     assert load(a_host(cpu_load=0.25), request) == -0.25
 
 
-def test_load_tells_apart_only_hosts_that_promised_as_much() -> None:
+def test_load_separates_only_hosts_that_promised_as_much() -> None:
     weighers = load_weighers(config.load([scheduler_config.register]))
     busy, idle = a_host("busy", cpu_load=0.9), a_host("idle", cpu_load=0.1)
     assert choose([busy, idle], a_request(), {}, weighers).ranked[0].host.name == "idle"

@@ -45,7 +45,7 @@ def test_each_server_takes_its_room() -> None:
     assert hosts[0].used["MEMORY_MB"] == 4096  # the caller's world is as it was
 
 
-def test_capacity_tells_the_scarcest() -> None:
+def test_capacity_names_the_scarcest() -> None:
     small = (StorageFacts("local", "dir", False, True, 100, 45),)
     hosts = [
         a_host("memory", free_mib=4096),
@@ -93,10 +93,10 @@ def test_as_if_each_had_been_decided_again(
     for request, one in zip(
         requests, place(hosts, requests, FILTERS, WEIGHERS, keep), strict=True
     ):
-        choice, anew = one.choice, choose(one.hosts, request, FILTERS, WEIGHERS)
-        assert choice.refused == anew.refused
-        assert choice.passed == len(anew.ranked)
-        assert choice.ranked == anew.ranked[:keep]
+        choice, alone = one.choice, choose(one.hosts, request, FILTERS, WEIGHERS)
+        assert choice.refused == alone.refused
+        assert choice.passed == len(alone.ranked)
+        assert choice.ranked == alone.ranked[:keep]
 
 
 # --- what storages really have free
@@ -130,7 +130,7 @@ def placed(hosts: list[Host], requests: list[RequestSpec]) -> int:
         # Thin: placement alone counts what is promised.
         ([stored("a", 25, ratio=2.0)], 4),
         ([stored("a", 0, ratio=2.0)], 0),
-        # One storage, whoever of them takes the disk.
+        # One storage, whichever host takes the disk.
         ([stored("a", 45, shared=True), stored("b", 45, shared=True)], 2),
         # Storages of the same name in two clusters.
         ([stored("a", 45, shared=True), stored("b", 45, shared=True, cluster="sim2")], 4),

@@ -38,7 +38,7 @@ FILTERS: dict[str, Filter] = {
 }
 
 
-def told(hosts: list[Any], **asked: Any) -> str | None:
+def advised(hosts: list[Any], **asked: Any) -> str | None:
     suggestion = nearest(hosts, a_request(**asked), FILTERS)
     return None if suggestion is None else advice(suggestion)
 
@@ -120,30 +120,30 @@ def test_less_of_what_is_short_and_no_less_of_the_rest() -> None:
 
 
 def test_several_sizes_are_cut_together() -> None:
-    text = told([a_host()], memory_mib=5000, vcpus=14, disk_gib=70)
+    text = advised([a_host()], memory_mib=5000, vcpus=14, disk_gib=70)
     assert text == ("It would fit with 12 VCPU, 4096 MiB RAM and 50 GiB disk or less.")
 
 
 def test_one_server_gets_no_more_than_a_node_has() -> None:
     host = a_host(vcpus=8)
     assert resources(host, a_request(vcpus=10)) == ("one server may have 8 VCPU at most, 10 asked")
-    assert told([host], vcpus=10) == "It would fit with 8 VCPU or less."
+    assert advised([host], vcpus=10) == "It would fit with 8 VCPU or less."
 
 
 def test_the_disk_must_fit_the_storage_too() -> None:
     small = (StorageFacts("local", "dir", False, True, 100, 15),)
-    assert told([a_host(storages=small)]) == "It would fit with 15 GiB disk or less."
-    assert told([a_host(storages=small)], least_disk_gib=16) is None
+    assert advised([a_host(storages=small)]) == "It would fit with 15 GiB disk or less."
+    assert advised([a_host(storages=small)], least_disk_gib=16) is None
 
 
 def test_another_zone_host_or_network() -> None:
     hosts = [a_host("a", availability_zone="a"), a_host("b", availability_zone="b")]
-    assert told(hosts, availability_zone="c", force_host=None) == "It would fit in zone a."
-    assert told(hosts, force_host="x") == "It would fit without a forced host."
-    assert told(hosts, networks=("vmbr0", "vmbr7")) == "It would fit without network vmbr7."
+    assert advised(hosts, availability_zone="c", force_host=None) == "It would fit in zone a."
+    assert advised(hosts, force_host="x") == "It would fit without a forced host."
+    assert advised(hosts, networks=("vmbr0", "vmbr7")) == "It would fit without network vmbr7."
     full = [a_host("a", availability_zone="a", free_mib=1024), *hosts[1:]]
-    assert told(full, availability_zone="a") == "It would fit with 1024 MiB or less."
-    assert told([hosts[0]], availability_zone="b", vcpus=13) == (
+    assert advised(full, availability_zone="a") == "It would fit with 1024 MiB or less."
+    assert advised([hosts[0]], availability_zone="b", vcpus=13) == (
         "It would fit in zone a with 12 VCPU or less."
     )
 
@@ -152,7 +152,7 @@ def test_without_a_hint_or_what_flavor_and_image_ask() -> None:
     hosts = [a_host("a"), a_host("b", free_mib=1024)]
     more = {"same_host": same_host, "guest_hardware": guest_hardware, "vlan_reach": vlan_reach}
 
-    def told(**asked: Any) -> str | None:
+    def advised(**asked: Any) -> str | None:
         suggestion = nearest(hosts, a_request(**asked), FILTERS | more)
         if suggestion is None:
             return None
@@ -160,21 +160,21 @@ def test_without_a_hint_or_what_flavor_and_image_ask() -> None:
         assert choose(hosts, works, FILTERS | more, {}).passed == suggestion.hosts
         return advice(suggestion)
 
-    assert told(hints={"same_host": "s", "group": "g"}) == (
+    assert advised(hints={"same_host": "s", "group": "g"}) == (
         "It would fit without the hint same_host."
     )
-    assert told(extra_specs={"hw:cpu_policy": "dedicated", "hw:cpu_cores": "1"}) == (
+    assert advised(extra_specs={"hw:cpu_policy": "dedicated", "hw:cpu_cores": "1"}) == (
         "It would fit with a flavor without hw:cpu_policy."
     )
-    assert told(image_properties={"hw_machine_type": "virt"}, memory_mib=9000) == (
+    assert advised(image_properties={"hw_machine_type": "virt"}, memory_mib=9000) == (
         "It would fit with an image without hw_machine_type with 4096 MiB or less."
     )
     hosts = [a_host("a", bridge_vlans={"vmbr0": ""})]
-    assert told(networks=("vmbr0",), vlans=(("vmbr0", 7),)) == (
+    assert advised(networks=("vmbr0",), vlans=(("vmbr0", 7),)) == (
         "It would fit without network vmbr0."
     )
     hosts = [a_host("a", free_mib=1024)]
-    assert told(extra_specs={"hw:numa_nodes": "2"}, vcpus=2) == (
+    assert advised(extra_specs={"hw:numa_nodes": "2"}, vcpus=2) == (
         "It would fit with 1024 MiB or less."
     )
 
@@ -186,7 +186,7 @@ def test_what_nobody_can_change_is_not_suggested() -> None:
     assert nearest([a_host()], a_request(ignore_hosts=("pve1",)), FILTERS) is None
 
 
-def test_the_sentence_tells_of_the_nearest_host_and_what_would_do() -> None:
+def test_the_sentence_names_the_nearest_host_and_what_would_do() -> None:
     hosts = [a_host("a", free_mib=512), a_host("b", free_mib=1536)]
     request = a_request()
     refused = choose(hosts, request, FILTERS, {}).refused

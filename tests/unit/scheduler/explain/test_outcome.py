@@ -23,9 +23,9 @@ FILTERS = load_filters(CONF)
 OUTCOMES = Outcomes(CONF, FILTERS)
 
 
-def size(told: Any) -> int:
+def size(value: Any) -> int:
     """As it is stored."""
-    return len(orjson.dumps(told))
+    return len(orjson.dumps(value))
 
 
 def hosts_kept(decision: Decision) -> int:
@@ -58,12 +58,12 @@ def test_hosts_of_one_reason_take_little() -> None:
     hosts = cluster(1200, healthy=False, health="offline")
     request = a_request()
     decision = OUTCOMES.nowhere(request, choose(hosts, request, FILTERS, {}, keep=0), hosts)
-    (told,) = decision.refused["node_healthy"]
-    assert told.text == ("offline",)
-    assert len(told.hosts) == CONF.scheduler.reasons_kept
+    (reason,) = decision.refused["node_healthy"]
+    assert reason.text == ("offline",)
+    assert len(reason.hosts) == CONF.scheduler.reasons_kept
 
 
-def test_of_the_servers_of_one_create_the_first_tells_the_reasons() -> None:
+def test_of_the_servers_of_one_create_the_first_has_the_reasons() -> None:
     hosts = HostColumns.of([*cluster(1000), a_host("roomy", free_mib=8000)])
     request = a_request(memory_mib=7500)
     choice = choose(hosts, request, FILTERS, load_weighers(CONF), keep=1)

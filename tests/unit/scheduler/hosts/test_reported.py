@@ -38,7 +38,7 @@ class Site:
         facts = tuple(a_host(name).facts for name in names)
         self.table.update(Heartbeat("w", NOW, names, facts))
 
-    def tell(self, version: int, **said: tuple[str, ...]) -> None:
+    def record(self, version: int, **said: tuple[str, ...]) -> None:
         zone = AggregateFacts("u", "n", {"availability_zone": "z"}, ("a",))
         self.table.update_aggregates(AllAggregates(version, (zone,), **said))
 
@@ -70,7 +70,7 @@ def test_a_host_is_silent_since_its_agent_last_reported() -> None:
     site.seconds = 20.0
     beat("c")
     assert silent() == {"a": 10.0, "b": 20.0, "c": 0.0}
-    site.tell(1)
+    site.record(1)
     beat("b")
     site.hear("d")
     assert silent() == {"a": 10.0, "b": 0.0, "c": 0.0, "d": 0.0}
@@ -78,7 +78,7 @@ def test_a_host_is_silent_since_its_agent_last_reported() -> None:
     site.table.update(Heartbeat("w", NOW, (), (renamed,)))
     assert silent()["e"] == float("inf")
     site.seconds = 2 * REGISTERED_SECONDS
-    site.tell(2, hosts=())
+    site.record(2, hosts=())
     assert silent() == {}
     beat("a")
     site.hear("a")
@@ -99,17 +99,17 @@ def refusals(site: Site) -> dict[str, str | None]:
 
 def test_what_administrators_say_refuses_hosts_by_itself() -> None:
     site = Site()
-    site.tell(1, disabled=("b",), forced_down=("c",))
+    site.record(1, disabled=("b",), forced_down=("c",))
     assert refusals(site) == {
         "a": None,
         "b": "disabled by an administrator",
         "c": "forced down by an administrator",
     }
-    # Its agent still beats, and tells: that doesn't change it. An older word comes late.
+    # Neither its agent's heartbeats and facts change that, nor an older record that comes late.
     site.hear("b", "c")
-    site.tell(0)
+    site.record(0)
     assert [name for name, reason in refusals(site).items() if reason] == ["b", "c"]
-    site.tell(2, disabled=("c",))
+    site.record(2, disabled=("c",))
     assert {name: bool(why) for name, why in refusals(site).items()} == {
         "a": False,
         "b": False,
@@ -121,27 +121,27 @@ def test_what_administrators_say_refuses_hosts_by_itself() -> None:
 def test_a_host_that_the_cloud_has_no_more_is_forgotten() -> None:
     site = Site()
     site.table.note_failure("b", NOW)
-    site.tell(1, hosts=NAMES)
-    # Just heard of, and not in the record yet: it stays.
+    site.record(1, hosts=NAMES)
+    # Just reported, and not in the record yet: it is not forgotten.
     site.hear("d")
-    site.tell(1, hosts=NAMES)
+    site.record(1, hosts=NAMES)
     assert set(site.hosts()) == {*NAMES, "d"}
     site.seconds = REGISTERED_SECONDS
-    site.tell(2, hosts=("a", "c", "d"))
+    site.record(2, hosts=("a", "c", "d"))
     assert set(site.hosts()) == {"a", "c", "d"}
     assert site.hosts()["a"].zone == "z"
     # A beat alone doesn't bring it back; its facts do.
     site.table.update(Heartbeat("w", NOW, ("b",), ()))
     assert "b" not in site.hosts()
     site.hear("b")
-    site.tell(2, hosts=("a", "c", "d"))
+    site.record(2, hosts=("a", "c", "d"))
     assert site.hosts()["b"].failures == 0.0
 
 
-def test_who_does_not_tell_of_hosts_makes_none_forgotten() -> None:
+def test_a_record_without_hosts_makes_none_forgotten() -> None:
     site = Site()
     site.seconds = REGISTERED_SECONDS
-    site.tell(1)
+    site.record(1)
     assert set(site.hosts()) == set(NAMES)
 
 
@@ -161,9 +161,11 @@ def test_what_another_cloud_uploaded_is_none_of_this_cloud_s_images() -> None:
         name: image_files.listed(image_files.ImageFile(cloud, image, "0"))
         for name, cloud in (("a", mine), ("b", theirs))
     }
-    told = [dataclasses.replace(a_host(name).facts, images=(of,)) for name, of in uploads.items()]
-    told.append(dataclasses.replace(a_host("c").facts, images=(image,)))  # an operator's file
-    site.table.update(Heartbeat("w", NOW, NAMES, tuple(told)))
+    reported = [
+        dataclasses.replace(a_host(name).facts, images=(of,)) for name, of in uploads.items()
+    ]
+    reported.append(dataclasses.replace(a_host("c").facts, images=(image,)))  # an operator's file
+    site.table.update(Heartbeat("w", NOW, NAMES, tuple(reported)))
     site.table.all(NOW)
     site.table.update_aggregates(AllAggregates(1, cloud=mine))
     columns, request = site.table.all(NOW), dataclasses.replace(a_request(), image_id=image)

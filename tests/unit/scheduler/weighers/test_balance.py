@@ -1,4 +1,4 @@
-"""The score of a cloud, the mode that goes by it, and the plan that improves it."""
+"""The score of a cloud, the mode that follows it, and the plan that improves it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHARED = (StorageFacts("local", "nfs", True, True, 100, 90),)
 
 
 def filled(name: str, used_mib: int, used_vcpus: int, **changes: Any) -> Host:
-    """A host with 8 GiB and 16 processors, or another `capacity`, of which this is promised."""
+    """A host with 8 GiB and 16 processors, or another `capacity`; so much of it is promised."""
     capacity = changes.pop("capacity", {"VCPU": 16, "MEMORY_MB": 8192, "DISK_GB": 100})
     used = {"VCPU": used_vcpus, "MEMORY_MB": used_mib, "DISK_GB": 0}
     return dataclasses.replace(a_host(name, **changes), capacity=capacity, used=used)

@@ -20,7 +20,7 @@ def taken(shares: Shares, project: str) -> list[Callable[[], None]]:
     return found
 
 
-def test_one_project_leaves_half_and_whoever_comes_later_finds_one() -> None:
+def test_one_project_leaves_half_and_later_ones_find_a_place() -> None:
     shares = Shares(24, "uploads")
     assert [len(taken(shares, name)) for name in "abcdefg"] == [12, 6, 3, 2, 1, 0, 0]
     with pytest.raises(Unavailable, match="Too many uploads of this project at a time"):

@@ -1,4 +1,4 @@
-"""The clustering API in process, over a conductor whose agents do what they are told."""
+"""The clustering API in process, over a conductor whose agents do what they are asked."""
 
 from __future__ import annotations
 

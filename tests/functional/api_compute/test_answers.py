@@ -44,7 +44,7 @@ class Route:
     method: str
     path: str
     name: str
-    """As `responses.nova` has it."""
+    """As in `responses.nova`."""
     spans: tuple[tuple[int, int], ...]
     """First and last version of each method that serves it."""
 

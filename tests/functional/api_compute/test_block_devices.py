@@ -137,7 +137,7 @@ def test_a_boot_volume_beside_an_image(stocked: ComputeApi) -> None:
     assert (request.root_image_id, request.least_disk_gib, request.image_home) == (None, 0, None)
     assert request.volumes == (BlockDevice(VOLUME, boot=True),)
     assert request.image_properties == {"os_distro": "fedora"}
-    # Of whatever the volume is; one that isn't bootable is nobody's concern then.
+    # Whatever the volume is made of: it need not be bootable then.
     for root in ({**DATA, "boot_index": 0}, {**BOOTED, "uuid": BLANK}, ROOT):
         request = asked(stocked, [root], imageRef=image)
         assert (request.volume_backed, request.image_id) == (True, image)
@@ -550,7 +550,7 @@ def test_a_server_from_a_volume_shows_no_image_and_keeps_its_own(make: MakeApi) 
 
 
 def test_an_image_that_was_named_beside_a_boot_volume_is_shown(make: MakeApi) -> None:
-    """And stays so, whatever the volume is rebuilt with; as in Nova."""
+    """And is still shown, whatever the volume is rebuilt with; as in Nova."""
     flavor = {"id": "m1.small", "name": "m1.small", "vcpus": 1, "memory_mib": 2048}
     flavor |= {"disk_gib": 20, "volume_backed": True}
     attached = {

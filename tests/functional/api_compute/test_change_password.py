@@ -1,4 +1,4 @@
-"""changePassword: who may, in which states, what is refused in which words, and what stays."""
+"""changePassword: who may, in which states, what is refused in which words, and what is left."""
 
 from __future__ import annotations
 

@@ -124,11 +124,11 @@ def test_administrators_have_tried_again_what_waits(make: MakeApi) -> None:
     )
     api = make(a_full_server(1), operation)
     path = f"/explanations/{uuid_of(1)}"
-    [told] = api.get(path, token=auth.ADMIN).json["explanation"]["operations"]
-    assert told["waits_until"] == clock.iso_microseconds(later)
-    assert told["retry"] == f"micronova server retry {uuid_of(1)}"
-    [told] = api.get(path).json["explanation"]["operations"]
-    assert (told["waits_until"] is None, "retry" in told) == (False, False)
+    [explained] = api.get(path, token=auth.ADMIN).json["explanation"]["operations"]
+    assert explained["waits_until"] == clock.iso_microseconds(later)
+    assert explained["retry"] == f"micronova server retry {uuid_of(1)}"
+    [explained] = api.get(path).json["explanation"]["operations"]
+    assert (explained["waits_until"] is None, "retry" in explained) == (False, False)
     assert act(api, "retry", auth.MEMBER).status_code == 403
     assert act(api, "retry", inside={"x": 1}).status_code == 400
     assert act(api, "retry").status_code == 202

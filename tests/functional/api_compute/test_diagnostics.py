@@ -1,4 +1,4 @@
-"""Diagnostics: who may see them, of which servers, and in which form."""
+"""Diagnostics: who may see those of a server, and in which form."""
 
 from __future__ import annotations
 

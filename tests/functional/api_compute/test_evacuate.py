@@ -127,7 +127,7 @@ def test_what_the_ha_manager_recovers_is_accepted(
     api.conductor.scheduler.preview.assert_not_called()
 
 
-def test_the_ha_manager_is_told_no_host(make: MakeApi) -> None:
+def test_no_host_is_named_to_the_ha_manager(make: MakeApi) -> None:
     api = lose(cloud(make))
     managed(api)
     code, why = evacuate(api, host="pve2")

@@ -198,7 +198,7 @@ def test_events(api: ComputeApi) -> None:
     assert api.get(f"{ACTIONS}/req-nope").status_code == 404
 
 
-def test_events_newest_first_whoever_numbered_them(make: MakeApi) -> None:
+def test_events_newest_first_whichever_service_numbered_them(make: MakeApi) -> None:
     second = datetime.timedelta(seconds=1)
     api = make(
         a_full_server(1),
@@ -346,11 +346,11 @@ REFUSALS: tuple[Row, ...] = (
 
 def shown(answer: Any) -> dict[str, str]:
     """An explanation as JSON, as text and as a page."""
-    told = answer.json["explanation"]
+    explanation = answer.json["explanation"]
     return {
         "json": answer.text,
-        "text": plain_text(explanation_lines(told)),
-        "html": page(told),
+        "text": plain_text(explanation_lines(explanation)),
+        "html": page(explanation),
     }
 
 
@@ -408,12 +408,12 @@ def test_the_story_of_what_is_forgotten_says_so(make: MakeApi) -> None:
     later = NOW + datetime.timedelta(days=91)
     there = an_operation(2, REBOOT)
     api = make(a_full_server(1), an_operation(1, CREATE, forgotten_at=later), there)
-    [told] = api.get(f"/explanations/{REBOOT}").json["explanation"]["operations"]
-    assert told["forgotten"] is None
+    [operation] = api.get(f"/explanations/{REBOOT}").json["explanation"]["operations"]
+    assert operation["forgotten"] is None
     for token in (auth.MEMBER, auth.ADMIN):
         answer = api.get(f"/explanations/{CREATE}", token=token)
-        [told] = answer.json["explanation"]["operations"]
-        assert told["forgotten"]["after_days"] == 90
+        [operation] = answer.json["explanation"]["operations"]
+        assert operation["forgotten"]["after_days"] == 90
         sentence = "(steps, decisions, faults) were forgotten 90 days after its end"
         assert sentence in shown(answer)["text"]
         assert sentence in shown(answer)["html"]

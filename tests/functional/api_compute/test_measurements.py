@@ -1,4 +1,4 @@
-"""Measurements of servers and hosts: who may see them, of which, in which form."""
+"""Measurements of servers and hosts: who may see those of each, in which form."""
 
 from __future__ import annotations
 

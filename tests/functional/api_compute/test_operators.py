@@ -381,21 +381,21 @@ def test_queues_of_hosts_say_when_they_were_reported(make: MakeApi) -> None:
 
     assert api.get("/queues").status_code == 403
     with counted(api.reader) as count:
-        untold, told, _ = listed()
+        silent, reported, _ = listed()
         assert count() == 1
     # an agent of the release before
-    assert (untold["host"], untold["queues"], untold["reported_seconds_ago"]) == (
+    assert (silent["host"], silent["queues"], silent["reported_seconds_ago"]) == (
         *("pve1", None),
         None,
     )
-    assert (told["host"], told["worker"], told["queues"]) == ("pve2", "w1", [queue])
-    assert 90 <= told["reported_seconds_ago"] < 90 + 3600
+    assert (reported["host"], reported["worker"], reported["queues"]) == ("pve2", "w1", [queue])
+    assert 90 <= reported["reported_seconds_ago"] < 90 + 3600
     assert [one["host"] for one in listed("?name=pve")] == ["pve1", "pve2"]
     assert [one["host"] for one in listed("?host=pve2")] == ["pve2"]
     assert listed("?host=pve") == listed("?limit=0") == []
     first = api.get("/queues?limit=2&name=e", token=auth.ADMIN).json
-    assert f"limit=2&name=e&marker={told['id']}" in first["hosts_links"][0]["href"]
-    assert [one["host"] for one in listed(f"?limit=2&marker={told['id']}")] == ["node3"]
+    assert f"limit=2&name=e&marker={reported['id']}" in first["hosts_links"][0]["href"]
+    assert [one["host"] for one in listed(f"?limit=2&marker={reported['id']}")] == ["node3"]
     for odd in (
         "marker=nothing",
         "host=%00",

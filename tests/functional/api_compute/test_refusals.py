@@ -1,4 +1,4 @@
-"""Why a request was refused is told under its ID: to its project and to operators."""
+"""Why a request was refused is shown under its ID: to its project and to operators."""
 
 from __future__ import annotations
 
@@ -51,26 +51,26 @@ def kept(api: ComputeApi, count: int = 1) -> list[Any]:
 def story(api: ComputeApi, subject: str, token: str = auth.MEMBER) -> dict[str, Any]:
     answer = api.get(f"/explanations/{subject}", token=token)
     assert answer.status_code == 200, answer.text
-    [told] = answer.json["explanation"]["operations"]
-    assert isinstance(told, dict)
-    return told
+    [operation] = answer.json["explanation"]["operations"]
+    assert isinstance(operation, dict)
+    return operation
 
 
-def test_a_create_over_quota_tells_limit_usage_and_what_was_asked(api: ComputeApi) -> None:
+def test_a_create_over_quota_shows_limit_usage_and_what_was_asked(api: ComputeApi) -> None:
     api.conductor.fail = over_quota()
     answer = create(api)
     assert answer.status_code == 403
     kept(api)
-    told = story(api, answer.headers[HEADER])
-    assert (told["state"], told["action"]) == ("refused", "POST /v2.1/servers")
-    assert (told["project_id"], told["user_id"], told["server"]) == ("demo", "demo", None)
-    assert told["message"].startswith("Quota exceeded for ram: Requested 2048")
-    asked, quota = told["events"]
+    shown = story(api, answer.headers[HEADER])
+    assert (shown["state"], shown["action"]) == ("refused", "POST /v2.1/servers")
+    assert (shown["project_id"], shown["user_id"], shown["server"]) == ("demo", "demo", None)
+    assert shown["message"].startswith("Quota exceeded for ram: Requested 2048")
+    asked, quota = shown["events"]
     assert (asked["name"], asked["result"]) == ("api_request", "Error")
     assert asked["detail"] == {"method": "POST", "path": "/v2.1/servers", "status": 403}
     assert (quota["name"], quota["result"]) == ("conductor_take_quota", "Error")
     assert quota["detail"] == {"ram": {"limit": 5000, "used": 4096, "asked": 2048}}
-    assert told["started_at"] <= told["finished_at"]
+    assert shown["started_at"] <= shown["finished_at"]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_what_is_not_valid_says_what(
     answer = create(api, **body)
     assert answer.status_code == status
     kept(api)
-    told = story(api, answer.headers[HEADER])
-    assert part in told["message"]
-    assert [event["name"] for event in told["events"]] == ["api_request"]
+    shown = story(api, answer.headers[HEADER])
+    assert part in shown["message"]
+    assert [event["name"] for event in shown["events"]] == ["api_request"]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_no_secret_of_a_refused_create_is_answered_kept_or_shown(
     with caplog.at_level("DEBUG"):
         answer = create(api, **{**secrets, **changes})
     assert answer.status_code == 400
-    told = [answer.text, str(kept(api)), str(story(api, answer.headers[HEADER])), caplog.text]
-    for text in told:
+    texts = [answer.text, str(kept(api)), str(story(api, answer.headers[HEADER])), caplog.text]
+    for text in texts:
         for secret in ("s3cr3t", secrets["user_data"], "'adminPass'"):
             assert secret not in text
 
@@ -126,12 +126,12 @@ def test_what_the_policy_forbids_and_what_the_state_forbids(make: MakeApi) -> No
     running = api.request("POST", path, {"os-start": None})
     assert running.status_code == 409
     kept(api, 2)
-    told = story(api, running.headers[HEADER])
-    assert told["message"].startswith("Cannot 'start' instance")
-    assert told["events"][0]["detail"]["status"] == 409
+    shown = story(api, running.headers[HEADER])
+    assert shown["message"].startswith("Cannot 'start' instance")
+    assert shown["events"][0]["detail"]["status"] == 409
 
 
-def test_a_global_request_id_tells_all_that_was_refused_under_it(api: ComputeApi) -> None:
+def test_a_global_request_id_shows_all_that_was_refused_under_it(api: ComputeApi) -> None:
     theirs = f"req-{uuid_of(7)}"
     for _ in range(2):
         create(api, name="", headers={"X-OpenStack-Request-ID": theirs})
@@ -152,8 +152,8 @@ def test_other_projects_read_nothing_and_owners_nothing_of_administrators(
     assert admins.status_code == 409
     kept(api, 2)
     assert api.get(f"/explanations/{admins.headers[HEADER]}").status_code == 404
-    told = story(api, admins.headers[HEADER], auth.ADMIN)
-    assert told["message"] == "Host pve1 is in the way"
+    shown = story(api, admins.headers[HEADER], auth.ADMIN)
+    assert shown["message"] == "Host pve1 is in the way"
 
 
 def test_what_is_not_kept(api: ComputeApi) -> None:
@@ -177,7 +177,7 @@ def test_what_the_inside_raised_is_not_reported(api: ComputeApi) -> None:
 
 
 def test_of_a_project_so_many_are_kept(api: ComputeApi) -> None:
-    """The conductor of these tests keeps three."""
+    """The conductor of these tests stores three."""
     ids = [create(api, name="").headers[HEADER] for _ in range(5)]
     others = create(api, name="", token=auth.OTHER).headers[HEADER]
     eventually(lambda: bool(rows(api)) and rows(api)[-1].request_id == others)

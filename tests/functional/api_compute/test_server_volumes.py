@@ -44,11 +44,11 @@ def api(make: MakeApi) -> ComputeApi:
         an_attachment(ROOT, slot=0),
         an_attachment(OF_TWO, 2, slot=1),
     )
-    heard(made, "pve2")
+    add_service(made, "pve2")
     return made
 
 
-def heard(api: ComputeApi, host: str) -> None:
+def add_service(api: ComputeApi, host: str) -> None:
     """Have a worker look after a host."""
     with api.writer.begin() as connection:
         first = connection.execute(

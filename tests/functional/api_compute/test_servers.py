@@ -88,7 +88,7 @@ def test_no_token(api: ComputeApi) -> None:
     assert api.raw("GET", "/").status_code == 200
 
 
-def test_create_tells_what_was_accepted(api: ComputeApi) -> None:
+def test_create_says_what_was_accepted(api: ComputeApi) -> None:
     answer = api.request("POST", "/servers", a_create(key_name="laptop"), version="2.96")
     assert answer.status_code == 202
     server = answer.json["server"]
@@ -279,7 +279,7 @@ def test_hints_that_name_no_network_are_refused(api: ComputeApi) -> None:
 
 
 def test_only_administrators_ask_for_hosts_by_address(api: ComputeApi) -> None:
-    """The answer would tell which address a host has."""
+    """The answer would show which address a host has."""
     body = {**a_create(), "os:scheduler_hints": {"build_near_host_ip": "10.99.0.1"}}
     answer = api.request("POST", "/servers", body, version="2.96")
     assert answer.json["forbidden"]["message"] == (

@@ -147,9 +147,9 @@ def test_staged_data_go_with_their_image_or_their_time(site: Site) -> None:
     assert site.image(late)["status"] == "uploading"
     look(site, 86_500)
     assert site.image(late)["status"] == "queued"
-    told = task(site, late)
-    assert (told["status"], "not imported in time" in told["message"]) == ("failure", True)
-    # What nobody needs goes when somebody looks.
+    failed = task(site, late)
+    assert (failed["status"], "not imported in time" in failed["message"]) == ("failure", True)
+    # A later request deletes what nobody needs.
     assert site.send(site.new()).status_code == 204
     eventually(lambda: len(site.files()) == 1, 10)
     assert stage(site, late) == 204
@@ -233,9 +233,9 @@ def test_a_download_that_fails_leaves_nothing(
     origin.answer = answer
     assert download(site, image_id, f"{origin.url}/a").status_code == 202
     assert site.becomes(image_id, "queued")
-    told = task(site, image_id)
-    assert told["status"] == "failure"
-    assert any(one in told["message"] for one in why.split("|")), told["message"]
+    failed = task(site, image_id)
+    assert failed["status"] == "failure"
+    assert any(one in failed["message"] for one in why.split("|")), failed["message"]
     eventually(lambda: site.files() == [], 10)
     assert site.world.rows(schema.operations) == []
     origin.answer = origin.all
@@ -286,14 +286,14 @@ def test_a_download_whose_process_ended_is_given_up(site: Site, origin: Origin) 
     assert site.image(image_id)["status"] == "queued"
     assert "has ended" in task(site, image_id)["message"]
     assert call(f"{site.url}/images/{image_id}", "DELETE").status_code == 204
-    # It goes on all the same, and comes too late.
+    # Its download continues all the same, and comes too late.
     goes_on.set()
     eventually(lambda: site.files() == [], 10)
     assert site.world.rows(schema.operations) == []
 
 
 def test_none_waits_for_another_one(site: Site, origin: Origin) -> None:
-    """One that waited would be taken for one whose process has ended."""
+    """A waiting import would be taken for an import whose process has ended."""
     goes_on = threading.Event()
 
     def slow(request: Any) -> None:
@@ -344,11 +344,11 @@ def test_the_conductor_hears_of_it_before_the_host_answers(site: Site, origin: O
     assert going.wait(60)
     look(site, 60)
 
-    def heard() -> Any:
+    def last_report() -> Any:
         return next(one for one in site.world.rows(schema.images) if one.id == image_id).updated_at
 
-    before = heard()
-    eventually(lambda: heard() > before, 10)
+    before = last_report()
+    eventually(lambda: last_report() > before, 10)
     goes_on.set()
     assert site.command(StoreImage).resource_id == image_id
     reader.dispose()
@@ -403,7 +403,7 @@ def test_a_method_that_is_off_is_named_with_its_option(tmp_path: Path) -> None:
         assert (refused.status_code, "[images] download_from" in refused.text) == (400, True)
 
 
-def test_the_methods_are_told(site: Site, tmp_path: Path) -> None:
+def test_the_methods_are_listed(site: Site, tmp_path: Path) -> None:
     methods = call(f"{site.url}/info/import").json()["import-methods"]["value"]
     assert methods == ["glance-direct", "web-download"]
     made = call(f"{site.url}/images", "POST", {})

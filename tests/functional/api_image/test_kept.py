@@ -66,7 +66,7 @@ def test_what_was_uploaded_is_downloaded_until_it_is_deleted(site: Site) -> None
     assert call(f"{site.url}/images/{image_id}", "DELETE").status_code == 204
     site.world.answer(site.command(RemoveImage), ok=True, gone=True)
     assert get(site, image_id).status_code == 404
-    # It goes from the spool when somebody looks.
+    # A later request deletes it from the spool.
     other = an_active(site)
     eventually(lambda: len(site.files()) == 1, 10)
     assert get(site, other).content == DATA

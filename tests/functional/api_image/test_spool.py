@@ -1,4 +1,4 @@
-"""The spool of uploads: what a dead process left goes, what clusters wait for stays."""
+"""The spool of uploads: what a dead process left is deleted, but not what clusters wait for."""
 
 from __future__ import annotations
 

@@ -246,18 +246,18 @@ def test_one_of_two_uploads_counts_and_a_broken_one_leaves_nothing(site: Site) -
     assert site.send(image_id).status_code == 204
 
 
-def test_an_image_that_is_deleted_or_changed_meanwhile_gets_no_data(site: Site) -> None:
+def test_an_image_that_is_deleted_or_changed_during_an_upload_gets_no_data(site: Site) -> None:
     for change, status in (
         (lambda it: call(f"{site.url}/images/{it}", "DELETE"), 410),
         (lambda it: patch(site.url, it, put("disk_format", "iso", "replace")), 409),
     ):
         image_id = site.new()
-        answer = _changed_meanwhile(site, image_id, change)
+        answer = _changed_during_upload(site, image_id, change)
         assert answer.startswith(f"HTTP/1.0 {status} ".encode()), answer
         assert (site.files(), site.world.rows(schema.operations)) == ([], [])
 
 
-def _changed_meanwhile(site: Site, image_id: str, change: Callable[[str], Any]) -> bytes:
+def _changed_during_upload(site: Site, image_id: str, change: Callable[[str], Any]) -> bytes:
     with _connected(site, image_id, len(DATA)) as connection:
         connection.sendall(DATA[:100])
         eventually(site.files, 10)

@@ -39,7 +39,7 @@ def url(world: World) -> Iterator[str]:
 
 @pytest.fixture
 def filtered_url(world: World) -> Iterator[str]:
-    """Where ports are filtered; the conductor is told so by the test."""
+    """Where ports are filtered; the test itself configures the conductor so."""
     yield from _served(world, filtered=True)
 
 
@@ -69,7 +69,7 @@ def call(
     return requests.request(method, url, json=body, headers={"X-Auth-Token": token}, timeout=60)
 
 
-def told(answer: requests.Response) -> tuple[int, str]:
+def refusal(answer: requests.Response) -> tuple[int, str]:
     """Return the status and Neutron's type of an error."""
     return answer.status_code, answer.json()["NeutronError"]["type"]
 
@@ -118,12 +118,12 @@ def test_the_default_group_is_made_on_first_look(url: str, world: World) -> None
     )
     assert default(url, auth.OTHER)["id"] != one["id"]
     door = f"{url}/security-groups/{one['id']}"
-    assert told(call(door, "DELETE")) == (409, "SecurityGroupCannotRemoveDefault")
+    assert refusal(call(door, "DELETE")) == (409, "SecurityGroupCannotRemoveDefault")
     renamed = call(door, "PUT", {"security_group": {"name": "mine"}})
-    assert told(renamed) == (409, "SecurityGroupCannotUpdateDefault")
+    assert refusal(renamed) == (409, "SecurityGroupCannotUpdateDefault")
     for method, path in (("POST", f"{url}/security-groups"), ("PUT", door)):
         again = call(path, method, {"security_group": {"name": "Default"}})
-        assert told(again) == (409, "SecurityGroupDefaultAlreadyExists")
+        assert refusal(again) == (409, "SecurityGroupDefaultAlreadyExists")
     described = call(door, "PUT", {"security_group": {"description": "ours"}})
     assert described.json()["security_group"]["description"] == "ours"
     # An administrator looks at another project, who need not be one of its.
@@ -148,10 +148,10 @@ def test_a_group_comes_changes_and_goes(url: str, world: World) -> None:
     listed = call(f"{url}/security-groups?tags=a&fields=name").json()["security_groups"]
     assert listed == [{"name": "front"}]
     assert call(door, "DELETE").status_code == 204
-    assert told(call(door)) == (404, "SecurityGroupNotFound")
+    assert refusal(call(door)) == (404, "SecurityGroupNotFound")
     # The rules that name it go with it.
     gone = call(f"{url}/security-group-rules/{made['id']}")
-    assert told(gone) == (404, "SecurityGroupRuleNotFound")
+    assert refusal(gone) == (404, "SecurityGroupRuleNotFound")
     answer = call(f"{url}/security-groups", "POST", {"security_groups": [{}, {"name": "x"}]})
     assert [each["name"] for each in answer.json()["security_groups"]] == ["", "x"]
     asked: list[Any] = [{"stateful": "x"}, {"name": None}, {"description": 3}, {"id": NOBODY}]
@@ -186,7 +186,7 @@ def test_lists_have_filters_an_order_and_pages(url: str) -> None:
     own = call(f"{url}/security-group-rules?remote_group_id={default(url)['id']}").json()
     assert len(own["security_group_rules"]) == 2
     absent = call(f"{url}/security-groups?limit=1&marker={NOBODY}")
-    assert told(absent) == (404, "SecurityGroupNotFound")
+    assert refusal(absent) == (404, "SecurityGroupNotFound")
 
 
 def test_rules(url: str, world: World) -> None:
@@ -229,17 +229,17 @@ def test_rules(url: str, world: World) -> None:
     asked = {name: same[name] for name in ("protocol", "port_range_min", "port_range_max")}
     asked["remote_ip_prefix"] = "10.0.0.7/24"
     again = rule(url, group_id, **asked)
-    assert told(again) == (409, "SecurityGroupRuleExists")
+    assert refusal(again) == (409, "SecurityGroupRuleExists")
     assert again.json()["NeutronError"]["message"] == (
         f"Security group rule already exists. Rule id is {made['id']}."
     )
     twice = {"security_group_id": group_id, "direction": "egress", "protocol": "udp"}
     many = f"{url}/security-group-rules"
     answer = call(many, "POST", {"security_group_rules": [twice, twice]})
-    assert told(answer) == (409, "DuplicateSecurityGroupRuleInPost")
+    assert refusal(answer) == (409, "DuplicateSecurityGroupRuleInPost")
     others = twice | {"security_group_id": default(url)["id"]}
     answer = call(many, "POST", {"security_group_rules": [twice, others]})
-    assert told(answer) == (400, "SecurityGroupNotSingleGroupRules")
+    assert refusal(answer) == (400, "SecurityGroupNotSingleGroupRules")
     answer = call(many, "POST", {"security_group_rules": [twice, twice | {"protocol": "gre"}]})
     assert [each["protocol"] for each in answer.json()["security_group_rules"]] == ["udp", "gre"]
     for body in ({"direction": "x"}, {"direction": None}, {"port_range_min": 22}, {"x": 1}):
@@ -247,7 +247,7 @@ def test_rules(url: str, world: World) -> None:
     assert rule(url, group_id, remote_group_id="x").status_code == 400
     assert call(door, "PUT", {"security_group_rule": {"protocol": "udp"}}).status_code == 400
     assert call(door, "DELETE").status_code == 204
-    assert told(call(door, "DELETE")) == (404, "SecurityGroupRuleNotFound")
+    assert refusal(call(door, "DELETE")) == (404, "SecurityGroupRuleNotFound")
     assert rule(url, group_id, **asked).status_code == 201
     assert len(world.rows(schema.security_group_rules)) == 4 + 2 + 3
 
@@ -269,16 +269,16 @@ def test_a_project_sees_and_uses_its_own_alone(url: str) -> None:
         for each in call(f"{url}/security-groups", token=auth.OTHER).json()["security_groups"]
     }
     assert names == {"default"}
-    assert told(rule(url, one["id"], auth.OTHER)) == (404, "SecurityGroupNotFound")
+    assert refusal(rule(url, one["id"], auth.OTHER)) == (404, "SecurityGroupNotFound")
     theirs = default(url, auth.OTHER)["id"]
     named = rule(url, theirs, auth.OTHER, remote_group_id=one["id"])
-    assert told(named) == (404, "SecurityGroupNotFound")
+    assert refusal(named) == (404, "SecurityGroupNotFound")
     answer = port(url, auth.OTHER, security_groups=[one["id"]])
-    assert told(answer) == (404, "SecurityGroupNotFound")
+    assert refusal(answer) == (404, "SecurityGroupNotFound")
     made = port(url, auth.OTHER).json()["port"]
     body = {"port": {"security_groups": [one["id"]]}}
     answer = call(f"{url}/ports/{made['id']}", "PUT", body, auth.OTHER)
-    assert told(answer) == (404, "SecurityGroupNotFound")
+    assert refusal(answer) == (404, "SecurityGroupNotFound")
     assert call(f"{url}/ports/{made['id']}", token=auth.OTHER).json()["port"] == made
     assert (
         rule(url, one["id"], auth.ADMIN, protocol="tcp").json()["security_group_rule"][
@@ -299,13 +299,13 @@ def test_the_groups_of_ports(url: str, world: World) -> None:
     assert [each["id"] for each in found] == [made["id"]]
     assert call(f"{url}/ports?sort_key=security_groups&sort_dir=asc").status_code == 400
     used = call(f"{url}/security-groups/{one}", "DELETE")
-    assert told(used) == (409, "SecurityGroupInUse")
-    assert told(port(url, security_groups=[NOBODY])) == (404, "SecurityGroupNotFound")
+    assert refusal(used) == (409, "SecurityGroupInUse")
+    assert refusal(port(url, security_groups=[NOBODY])) == (404, "SecurityGroupNotFound")
     assert call(door, "PUT", {"port": {"name": "x"}}).json()["port"]["security_groups"] != []
     refused = call(door, "PUT", {"port": {"port_security_enabled": False}})
-    assert told(refused) == (409, "PortSecurityPortHasSecurityGroup")
+    assert refusal(refused) == (409, "PortSecurityPortHasSecurityGroup")
     both = {"port_security_enabled": False, "security_groups": [one]}
-    assert told(port(url, **both)) == (400, "PortSecurityAndIPRequiredForSecurityGroups")
+    assert refusal(port(url, **both)) == (400, "PortSecurityAndIPRequiredForSecurityGroups")
     answer = call(door, "PUT", {"port": {"port_security_enabled": False, "security_groups": []}})
     assert answer.json()["port"]["security_groups"] == []
     assert port(url, port_security_enabled=False).json()["port"]["security_groups"] == []
@@ -335,7 +335,7 @@ def test_where_ports_are_filtered(url: str, filtered_url: str, world: World) -> 
     door, groups = f"{filtered_url}/ports/{old['id']}", old["security_groups"]
     body: dict[str, Any] = {"port": {"security_groups": groups}}
     refused = call(door, "PUT", body)
-    assert told(refused) == (400, "PortSecurityAndIPRequiredForSecurityGroups")
+    assert refusal(refused) == (400, "PortSecurityAndIPRequiredForSecurityGroups")
     body["port"]["port_security_enabled"] = True
     on = call(door, "PUT", body, auth.ADMIN).json()["port"]
     assert (on["port_security_enabled"], on["security_groups"]) == (True, groups)
@@ -354,10 +354,10 @@ def test_more_addresses_of_ports(url: str) -> None:
         ([{"ip_address": f"10.9.0.{n}"} for n in range(11)], "AllowedAddressPairExhausted"),
     ):
         body = {"port": {"allowed_address_pairs": asked}}
-        assert told(call(door, "PUT", body, auth.ADMIN)) == (400, kind)
+        assert refusal(call(door, "PUT", body, auth.ADMIN)) == (400, kind)
     off = {"port_security_enabled": False, "security_groups": []}
     answer = call(door, "PUT", {"port": off}, auth.ADMIN)
-    assert told(answer) == (409, "AddressPairAndPortSecurityRequired")
+    assert refusal(answer) == (409, "AddressPairAndPortSecurityRequired")
     virtual = [{"ip_address": "10.9.0.1", "mac_address": "00:00:5e:00:01:07"}, pairs[1]]
     body = {"port": {"allowed_address_pairs": virtual}}
     shown = call(door, "PUT", body, auth.ADMIN).json()["port"]["allowed_address_pairs"]
@@ -372,12 +372,12 @@ def test_quotas(url: str, world: World) -> None:
     limits.set_override("security_groups", 2, group="quota")
     group(url, name="a")
     over = call(f"{url}/security-groups", "POST", {"security_group": {"name": "b"}})
-    assert told(over) == (409, "OverQuota")
+    assert refusal(over) == (409, "OverQuota")
     details = call(f"{url}/quotas/demo/details", token=auth.READER).json()["quota"]
     assert details["security_group"]["used"] == 2
     assert details["security_group_rule"] == {"limit": 100, "used": 6, "reserved": 0}
     limits.set_override("security_group_rules", 6, group="quota")
-    assert told(rule(url, default(url)["id"], protocol="tcp")) == (409, "OverQuota")
+    assert refusal(rule(url, default(url)["id"], protocol="tcp")) == (409, "OverQuota")
 
 
 def test_lists_take_as_few_statements_as_one(url: str, world: World) -> None:

@@ -71,7 +71,7 @@ HELD = [one for one in ALL if one.name not in REFUSED]
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VolumeApi]:
-    """The API over a conductor that begins what it is asked for, and goes no further."""
+    """The API over a conductor that begins what it is asked for, and does no more."""
     folder: Path = tmp_path_factory.mktemp("answers")
     world = World(folder)
     world.storages += [DATA, SAFE]

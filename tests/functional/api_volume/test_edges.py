@@ -120,7 +120,7 @@ def test_default_types(api: VolumeApi) -> None:
 
 
 def test_a_disabled_service_gets_no_new_volumes(api: VolumeApi) -> None:
-    """What it has stays usable, and servers may still be on its host."""
+    """What it has is still usable, and servers may still be on its host."""
     kept, on = made(api, size=1), {"binary": "cinder-volume", "host": "pve1"}
     path = "/os-services/disable-log-reason"
     status, answer = api.ask("PUT", path, {**on, "disabled_reason": "dusty"}, **ADMIN)
@@ -314,7 +314,7 @@ def test_a_reset_in_capitals_and_of_what_is_so(api: VolumeApi) -> None:
     assert show(api, volume_id, **ADMIN)["migration_status"] is None
 
 
-def test_metadata_that_nobody_has_changed_meanwhile(api: VolumeApi) -> None:
+def test_metadata_that_nobody_else_has_changed(api: VolumeApi) -> None:
     """Since 3.15 a list has an ETag, which a change may ask for."""
     path = f"/volumes/{made(api, metadata={'a': '1'})}/metadata"
 

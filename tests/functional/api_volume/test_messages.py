@@ -115,5 +115,5 @@ def test_a_message_is_deleted_once(api: VolumeApi) -> None:
     for unknown in ("x", ids.new_uuid(), ids.numbered("volume_message", 2**61)):
         for method in ("GET", "DELETE"):
             assert api.ask(method, f"/messages/{unknown}", version="3.3")[0] == 404
-    # What it is about stays.
+    # The faults that they are about are not deleted.
     assert len(api.world.rows(schema.faults)) == 2

@@ -58,14 +58,14 @@ def test_a_retype(api: VolumeApi, volume_id: str) -> None:
     assert message(retype(api, volume_id, shown["volume_type_id"]))[0] == 400
 
 
-def test_a_retype_that_can_not_be_is_told_in_a_message(api: VolumeApi, volume_id: str) -> None:
+def test_a_retype_that_can_not_be_is_reported_in_a_message(api: VolumeApi, volume_id: str) -> None:
     for asked in ({"new_type": "own"}, {"new_type": "own", "migration_policy": "never"}):
         assert act(api, volume_id, "os-retype", asked) == (202, None)
         shown = show(api, volume_id)
         assert (shown["status"], shown["volume_type"]) == ("available", "data")
-    told = api.ask("GET", "/messages", version="3.3")[1]["messages"]
-    assert len(told) == 2
-    assert all("its migration is not allowed" in one["user_message"] for one in told)
+    listed = api.ask("GET", "/messages", version="3.3")[1]["messages"]
+    assert len(listed) == 2
+    assert all("its migration is not allowed" in one["user_message"] for one in listed)
 
 
 def test_bad_retypes(api: VolumeApi, volume_id: str) -> None:

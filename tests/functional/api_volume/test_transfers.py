@@ -1,4 +1,4 @@
-"""`/volume-transfers` over HTTP: a volume goes to who has the key, and counts as theirs."""
+"""`/volume-transfers` over HTTP: a volume is given to who has the key, and counts as theirs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_volume_is_offered_and_taken(api: VolumeApi, path: str) -> None:
     (long,) = api.ask("GET", f"{path}/detail", version="3.57")[1]["transfers"]
     assert long == body["transfer"]
 
-    # The other project sees neither the offer nor the volume before it has it.
+    # The other project sees neither the offer nor the volume before it accepts.
     assert api.ask("GET", f"{path}/{one['id']}", token=OTHER)[0] == 404
     assert api.ask("GET", f"{path}/detail", token=OTHER)[1] == {"transfers": []}
     status, body = accept(api, one)
@@ -207,7 +207,7 @@ def test_snapshots_stay(api: VolumeApi) -> None:
     assert shown(api, snapshot_id)["volume_id"] == volume_id
     assert api.ask("GET", f"/snapshots/{snapshot_id}", token=OTHER)[0] == 404
     assert used(api, "demo")["gigabytes"] == used(api, "other")["gigabytes"] == 1
-    # Nobody deletes, or goes back to, what isn't theirs.
+    # Nobody deletes, or reverts to, what isn't theirs.
     for path in (f"/volumes/{volume_id}", f"/volumes/{volume_id}?cascade=true"):
         status, text = message(api.ask("DELETE", path, token=OTHER))
         assert (status, "disassociated from snapshots" in text) == (400, True)
@@ -222,7 +222,7 @@ def test_a_giver_gives_only_snapshots_of_its_own(api: VolumeApi) -> None:
     kept = taken(api, volume_id)
     assert accept(api, offered(api, volume_id, no_snapshots=True))[0] == 202
     given = taken(api, volume_id, 2, token=OTHER)
-    # What is wrong with one that stays is no matter of the offer.
+    # What is wrong with a snapshot that is not offered doesn't matter.
     reset = {"os-reset_status": {"status": "error"}}
     assert api.ask("POST", f"/snapshots/{kept}/action", reset, token=auth.ADMIN)[0] == 202
     third = auth.token("third", "third", "member", "reader")
@@ -262,7 +262,7 @@ def test_the_receiver_must_be_able_to_have_it(
     with limits(api, "other", **limit):
         status, text = message(accept(api, one))
         assert (status, text[: len(words)]) == (413, words)
-    # Nothing has changed, and it goes well once there is quota.
+    # Nothing has changed, and it succeeds once there is quota.
     assert show(api, volume_id)["status"] == "awaiting-transfer"
     assert shown(api, snapshot_id)["status"] == "available"
     assert used(api, "other") == {}

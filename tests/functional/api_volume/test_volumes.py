@@ -25,7 +25,7 @@ def make(api: VolumeApi, **asked: Any) -> str:
 
 
 def made(api: VolumeApi, **asked: Any) -> str:
-    """One that is there."""
+    """A volume whose disk is made."""
     volume_id = make(api, **asked)
 
     def last() -> Any:

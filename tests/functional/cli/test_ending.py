@@ -1,4 +1,4 @@
-"""The end of a process tree: together, told, and cut short by whoever can't wait."""
+"""The end of a process tree: together, reported, and cut short by a user who can't wait."""
 
 from __future__ import annotations
 

@@ -151,8 +151,8 @@ def test_a_service_ends_at_a_signal(config_file: Path) -> None:
         text=True,
     ) as process:
         os.close(write)
-        with os.fdopen(read) as told:
-            assert "ready" in told.readline()
+        with os.fdopen(read) as messages:
+            assert "ready" in messages.readline()
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors

@@ -1,4 +1,4 @@
-"""`micronova proxmox prepare`: from a cluster as installed to one that servers are built on."""
+"""`micronova proxmox prepare`: from a cluster as installed to one where servers are built."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def parent_of(pid: int) -> int:
 
 
 def state_of(pid: int) -> str:
-    """Return the kernel's letter of a process's state, Z for one that nobody has reaped."""
+    """Return the kernel's letter of a process's state, Z for an ended one not yet reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
@@ -86,7 +86,7 @@ class CutShort:
     """A cloud whose end was cut short, and what it left."""
 
     state_dir: Path
-    told: list[str]
+    reported: list[str]
     exit_code: int
     left: list[int]
 
@@ -97,9 +97,9 @@ def cut_short(tmp_path_factory: pytest.TempPathFactory) -> CutShort:
     with embedded_cloud(folder, driver=null.DRIVER) as cloud:
         started = descendants(cloud.process.pid)
         cloud.process.send_signal(signal.SIGINT)
-        told = eventually(lambda: [line for line in cloud.output if "stopping; " in line])
+        reported = eventually(lambda: [line for line in cloud.output if "stopping; " in line])
         cloud.process.send_signal(signal.SIGINT)
-        return CutShort(folder, told, cloud.process.wait(60), alive(started))
+        return CutShort(folder, reported, cloud.process.wait(60), alive(started))
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def test_a_second_start_finds_its_servers(tmp_path: Path) -> None:
 
 
 def test_the_end_is_reported_and_can_be_cut_short(cut_short: CutShort) -> None:
-    assert len(cut_short.told) == 1
+    assert len(cut_short.reported) == 1
     assert cut_short.exit_code in (0, 130)
     assert cut_short.left == []
 
@@ -161,7 +161,7 @@ class TestRunning:
         self, running: EmbeddedCloud, stopped: Path
     ) -> None:
         compute = running.connection().compute
-        # With setproctitle gunicorn names its processes, else the command line stays.
+        # With setproctitle gunicorn names its processes, else the command line is left.
         found = descendants(running.process.pid)
         clouds = [pid for pid, line in found.items() if re.search(r"embedded.cloud|-cloud]", line)]
         worker = next(pid for pid in clouds if parent_of(pid) in clouds)
@@ -169,11 +169,11 @@ class TestRunning:
         eventually(lambda: line_of(worker) == "")
         assert [one.name for one in compute.flavors() if one.name == "m1.tiny"] == ["m1.tiny"]
         assert running.process.poll() is None
-        told = eventually(
+        reported = eventually(
             lambda: [line for line in running.output if "worker of the cloud" in line]
         )
-        assert "ended (killed by SIGKILL; perhaps the machine is out of memory)" in told[0]
-        assert str(stopped / "log" / "cloud.log") in told[0]
+        assert "ended (killed by SIGKILL; perhaps the machine is out of memory)" in reported[0]
+        assert str(stopped / "log" / "cloud.log") in reported[0]
         eventually(lambda: any("The cloud works again after" in line for line in running.output))
 
     def test_a_worker_of_keystone_that_ends_is_reported(self, running: EmbeddedCloud) -> None:
@@ -182,9 +182,9 @@ class TestRunning:
         worker = next(pid for pid in servers if parent_of(pid) in servers)
         os.kill(worker, signal.SIGKILL)
         eventually(lambda: any("Keystone works again after" in line for line in running.output))
-        told = [line for line in running.output if "A worker of Keystone ended" in line]
-        assert len(told) == 1
-        assert "(killed by SIGKILL" in told[0]
+        reported = [line for line in running.output if "A worker of Keystone ended" in line]
+        assert len(reported) == 1
+        assert "(killed by SIGKILL" in reported[0]
 
     def test_one_cloud_in_a_directory(self, running: EmbeddedCloud, stopped: Path) -> None:
         line = refused(stopped, driver=null.DRIVER)

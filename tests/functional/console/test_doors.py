@@ -23,7 +23,7 @@ from simulator.http.certificate import server_context
 from tests.functional.waiting import eventually
 
 GET = b"GET /vnc_auto.html HTTP/1.1\r\nHost: console.test\r\n\r\n"
-#: of an opened connection: its own, the library's that reads, the one that pings
+#: of an opened connection: its own, the library's that reads, another that pings
 EACH = 3
 
 
@@ -112,7 +112,7 @@ def test_bytes_that_trickle_win_no_time(running: Running) -> None:
             with contextlib.suppress(TimeoutError):
                 assert connection.recv(1000) == b""
                 return
-        pytest.fail("it stays open")
+        pytest.fail("it is still open")
 
 
 @pytest.mark.parametrize("running", ["plain"], indirect=True)

@@ -132,7 +132,7 @@ class Browser:
         self.base = f"{cloud.base_url}/dashboard"
         self.origin = cloud.base_url
         self.state_dir = cloud.state_dir / "dashboard"
-        """Where the dashboard keeps sessions."""
+        """Where the dashboard stores sessions."""
         self.http = requests.Session()
         self.http.trust_env = False
         self.http.hooks["response"].append(self._check)
@@ -234,7 +234,7 @@ class Browser:
 
     @property
     def session(self) -> Session:
-        """What the server keeps of it."""
+        """What the server stores of it."""
         session = kept_in(self.state_dir).read(self.name)
         assert session is not None
         return session

@@ -254,7 +254,7 @@ def test_terraform_makes_the_same(
     place = {"zone": "nova", "server_group": apart, "hostname": "inside"}
     send(member, name="by terraform", do="preview", **{**place, **fields})
     *keys, server = terraform.resources(copied(member, "Terraform"))
-    # the provider's first version that has a hostname is later than the one that is known here
+    # the provider's first version that has a hostname is later than the version known here
     assert terraform.unknown(server) == {"hostname"}
     asked = server.arguments
     assert (server.kind, asked["name"]) == ("openstack_compute_instance_v2", "by terraform")

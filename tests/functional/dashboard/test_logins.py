@@ -28,7 +28,7 @@ class Keystone:
     def __init__(self) -> None:
         self.asked = 0
         """Passwords that it was asked about."""
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.while_asked: Callable[[], object] = lambda: None
         """What happens while it is asked about one."""
         keystone = self
 
@@ -60,7 +60,7 @@ class Keystone:
         if "password" not in identity:
             return 201
         self.asked += 1
-        self.meanwhile()
+        self.while_asked()
         given = identity["password"]["user"]["password"]
         return {RIGHT: 201, DOWN: 503}.get(given, 401)
 
@@ -115,11 +115,11 @@ def test_a_login_counts_while_keystone_is_asked(
 ) -> None:
     found: list[bool] = []
 
-    def meanwhile() -> None:
+    def while_asked() -> None:
         if keystone.asked == 1:
             found.append(fail(client))
 
-    keystone.meanwhile = meanwhile
+    keystone.while_asked = while_asked
     assert fail(client)
     assert found == [False]
     assert keystone.asked == 1

@@ -225,8 +225,8 @@ def test_queues_are_what_the_agents_said_last(
     [following] = [one for one in admin.parsed.links if "marker=" in one]
     assert len(re.findall(r"0 of 32", admin.get(following.removeprefix("/dashboard")).text)) == 1
     assert "0 of 32" in admin.get("/nodes?name=pve3").text
-    told = three_nodes.connection("micronova-admin").compute.get("/queues?host=pve2").json()
-    assert [one["name"] for one in told["hosts"][0]["queues"]] == ["operations"]
+    shown = three_nodes.connection("micronova-admin").compute.get("/queues?host=pve2").json()
+    assert [one["name"] for one in shown["hosts"][0]["queues"]] == ["operations"]
 
 
 def test_a_drain_is_paused_resumed_and_cancelled(

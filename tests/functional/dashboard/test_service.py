@@ -1,4 +1,4 @@
-"""The dashboard as a service of its own: all that it asks for goes over sockets."""
+"""The dashboard as a service of its own: it asks for everything over sockets."""
 
 from __future__ import annotations
 

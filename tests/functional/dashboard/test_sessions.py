@@ -31,7 +31,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.now = 1000.0
-        self.meanwhile: Callable[[], object] = lambda: None
+        self.during_upload: Callable[[], object] = lambda: None
         """What happens with each piece of an upload."""
         self.sessions = Sessions(SqliteStore(folder / "s"), b"k" * 32, IDLE, lambda: self.now)
         until = self.now + 86400
@@ -50,7 +50,7 @@ class World:
     def _take(self, visit: Visit) -> Answer:
         assert visit.data is not None
         for _ in visit.data:
-            self.meanwhile()
+            self.during_upload()
         visit.note(DONE[1])
         return Redirect("/")
 
@@ -81,7 +81,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_an_upload_may_take_longer_than_a_session_idles(world: World) -> None:
-    world.meanwhile = lambda: world.wait(IDLE / 2)
+    world.during_upload = lambda: world.wait(IDLE / 2)
     world.upload()
     assert world.flashes() == (DONE,)
     world.wait(IDLE + 1)
@@ -89,11 +89,11 @@ def test_an_upload_may_take_longer_than_a_session_idles(world: World) -> None:
 
 
 def test_a_session_that_ended_during_an_upload_does_not_come_back(world: World) -> None:
-    def meanwhile() -> None:
+    def during_upload() -> None:
         world.sessions.end(world.name)
         world.wait(IDLE / 2)
 
-    world.meanwhile = meanwhile
+    world.during_upload = during_upload
     world.upload()
     assert world.flashes() is None
 
@@ -110,11 +110,11 @@ def test_sentences_of_requests_at_the_same_time_are_all_shown(world: World) -> N
     first, other = ("done", "First.", ""), ("failed", "Other.", "req-1")
     world.sessions.show(world.name, (), (first,))
 
-    def meanwhile() -> None:
+    def during_upload() -> None:
         if other not in (world.flashes() or ()):
             world.sessions.show(world.name, (first,), (first, other))
 
-    world.meanwhile = meanwhile
+    world.during_upload = during_upload
     world.upload()
     assert set(world.flashes() or ()) == {first, other, DONE}
     world.sessions.show(world.name, (first, DONE), ())

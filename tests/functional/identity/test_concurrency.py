@@ -75,7 +75,7 @@ def test_eight_clients_make_users_and_tokens(clients: list[Client]) -> None:
 
 
 def test_readers_and_the_writer_do_not_wait_for_each_other(keystone: RunningKeystone) -> None:
-    """The file keeps a write-ahead log: what is read is answered while another one writes."""
+    """The file has a write-ahead log: what is read is answered while another one writes."""
     path = keystone.state_dir / "keystone" / "keystone.db"
     token = keystone.token("admin", "admin")
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

@@ -233,7 +233,7 @@ def test_names_of_logins_write_no_lines_of_the_log(
 
 
 def test_passwords_tried_on_many_users_are_few(asker: Asker, keystone: RunningKeystone) -> None:
-    """From an address that no other test has; who was there before goes on."""
+    """From an address that no other test has; who logged in there before still may."""
     given = keystone.passwords["demo-reader"]
 
     def log_in(name: str, password: str) -> int:

@@ -1,4 +1,4 @@
-"""Backups of SQLite databases: the file is the one that is named, whatever its name has."""
+"""Backups of SQLite databases: the named file is copied, whatever its name has."""
 
 from __future__ import annotations
 

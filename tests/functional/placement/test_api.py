@@ -16,10 +16,10 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def error(answer: Any) -> dict[str, Any]:
-    (told,) = answer.json["errors"]
-    assert told["status"] == answer.status_code
-    assert told["request_id"] == answer.headers["x-openstack-request-id"]
-    return dict(told)
+    (found,) = answer.json["errors"]
+    assert found["status"] == answer.status_code
+    assert found["request_id"] == answer.headers["x-openstack-request-id"]
+    return dict(found)
 
 
 def test_the_version_document_needs_no_token(app: Any) -> None:
@@ -36,19 +36,19 @@ def test_the_version_document_needs_no_token(app: Any) -> None:
 
 def test_errors_have_the_form_that_clients_know(api: Any) -> None:
     missing = a_uuid()
-    told = error(api.simulate_get(f"/resource_providers/{missing}"))
-    assert told["title"] == "Not Found"
-    assert told["code"] == "placement.undefined_code"
-    assert told["detail"] == (
+    found = error(api.simulate_get(f"/resource_providers/{missing}"))
+    assert found["title"] == "Not Found"
+    assert found["code"] == "placement.undefined_code"
+    assert found["detail"] == (
         f"The resource could not be found.\n\n No resource provider with uuid {missing} found  "
     )
     assert "code" not in error(api.at("1.22").simulate_get(f"/resource_providers/{missing}"))
 
 
-def test_a_version_outside_is_406_and_tells_the_bounds(api: Any) -> None:
+def test_a_version_outside_is_406_and_says_the_bounds(api: Any) -> None:
     answer = api.at("1.40").simulate_get("/resource_providers")
-    told = error(answer)
-    assert (answer.status_code, told["min_version"], told["max_version"]) == (406, "1.0", "1.39")
+    found = error(answer)
+    assert (answer.status_code, found["min_version"], found["max_version"]) == (406, "1.0", "1.39")
     assert api.at("pony").simulate_get("/").status_code == 400
 
 
@@ -138,9 +138,9 @@ def test_a_database_that_is_gone_is_503_without_inner_text(conf: Any) -> None:
 
     conf.set_override("connection", "sqlite:////nonexistent/secret-name.db", "placement_database")
     answer = Api(make_app(conf, protect=header_auth)).simulate_get("/resource_providers")
-    told = error(answer)
+    found = error(answer)
     assert answer.status_code == 503
-    assert "The placement database doesn't answer." in told["detail"]
+    assert "The placement database doesn't answer." in found["detail"]
     assert "secret-name" not in answer.text
     assert Unavailable.code == "micronova.unavailable"
 
@@ -240,10 +240,10 @@ def test_usages_of_a_project(api: Any) -> None:
         assert api.simulate_put(f"/allocations/{a_uuid()}", json=body).status_code == 204
     usages = "/usages?project_id=project"
     assert api.at("1.37").simulate_get(usages).json == {"usages": {"VCPU": 4, "DISK_GB": 2}}
-    told = api.simulate_get(f"{usages}&user_id=friend").json["usages"]
-    assert told == {"INSTANCE": {"VCPU": 2, "DISK_GB": 1, "consumer_count": 1}}
-    told = api.simulate_get(f"{usages}&consumer_type=all").json["usages"]
-    assert told == {"all": {"VCPU": 4, "DISK_GB": 2, "consumer_count": 2}}
+    found = api.simulate_get(f"{usages}&user_id=friend").json["usages"]
+    assert found == {"INSTANCE": {"VCPU": 2, "DISK_GB": 1, "consumer_count": 1}}
+    found = api.simulate_get(f"{usages}&consumer_type=all").json["usages"]
+    assert found == {"all": {"VCPU": 4, "DISK_GB": 2, "consumer_count": 2}}
     assert api.simulate_get(f"{usages}&consumer_type=unknown").json == {"usages": {}}
 
 

@@ -114,7 +114,7 @@ def test_many_consumers_are_released_at_once(
             assert client.claim(server, provider, {"VCPU": 1}, "project", "user").won
         one.release_all([servers[0]])
         assert client.provider_usages(provider)["VCPU"] == 2
-        # The first has nothing any more, and one was never heard of.
+        # The first has nothing any more, and one never existed.
         counts.append(len(count(lambda one=one: one.release_all([*servers, a_uuid()]))))
         assert client.provider_usages(provider)["VCPU"] == 0
         assert client.allocations_of(servers[2]).by_provider == {}

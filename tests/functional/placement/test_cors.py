@@ -20,10 +20,10 @@ def names(header: str) -> set[str]:
 
 def ask(app: Any, method: str, path: str, **headers: str) -> tuple[str, dict[str, str]]:
     """(status, headers) without wsgiref's validator: a preflight's answer has no type."""
-    told: list[Any] = []
+    answered: list[Any] = []
     environ = testing.create_environ(path, method=method, headers=headers)
-    b"".join(app(environ, lambda *answer: told.extend(answer)))
-    return told[0][:3], {name.lower(): value for name, value in told[1]}
+    b"".join(app(environ, lambda *answer: answered.extend(answer)))
+    return answered[0][:3], {name.lower(): value for name, value in answered[1]}
 
 
 def test_the_headers_of_the_api_are_allowed_by_default(
@@ -46,8 +46,8 @@ def test_the_headers_of_the_api_are_allowed_by_default(
         {"Access-Control-Request-Method": "TRACE"},
         {"Access-Control-Request-Headers": "X-Something-Else"},
     ):
-        _, told = ask(app, "OPTIONS", "/resource_providers", **{**asked, **refused})
-        assert "access-control-allow-methods" not in told
+        _, answered = ask(app, "OPTIONS", "/resource_providers", **{**asked, **refused})
+        assert "access-control-allow-methods" not in answered
     identity = {"Origin": ORIGIN, "X-Auth-Token": ADMIN}
     status, answer = ask(app, "GET", "/resource_providers", **identity)
     assert status == "200"
@@ -61,5 +61,5 @@ def test_the_headers_of_the_api_are_allowed_by_default(
 
 
 def test_nobody_else_is_let_in(conf: cfg.ConfigOpts, services: Services) -> None:
-    _, told = ask(make_app(conf, header_auth, services), "GET", "/", Origin=ORIGIN)
-    assert "access-control-allow-origin" not in told
+    _, answered = ask(make_app(conf, header_auth, services), "GET", "/", Origin=ORIGIN)
+    assert "access-control-allow-origin" not in answered

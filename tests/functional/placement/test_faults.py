@@ -1,4 +1,4 @@
-"""The database goes and comes back, workers die, databases are restored."""
+"""The database is lost and comes back, workers die, databases are restored."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_worker_killed_in_the_middle_of_a_claim(
     assert worker.pid is not None
     os.kill(worker.pid, signal.SIGKILL)
     worker.join(30)
-    # The server notices the broken connection, rolls back, and the next in line goes on.
+    # The server notices the broken connection, rolls back, and the next in line continues.
     claim = a_body(**{one: {"VCPU": 8}})
     assert api.simulate_put(f"/allocations/{a_uuid()}", json=claim).status_code == 204
     assert used(api, one) == {"VCPU": 8}

@@ -179,5 +179,5 @@ def test_killed_again_and_again(gunicorn: Gunicorn, services: Services, api: Any
     granted = {consumer for consumer, status in said.items() if status == 204}
     assert len(granted) > CLAIMS // 2
     there = assert_whole(services.database)
-    # What was told is so; what wasn't told may be either.
+    # What was answered is so; what wasn't may be either.
     assert granted <= there <= {one for one, status in said.items() if status in (204, None)}

@@ -34,9 +34,9 @@ def planned(connection: Connection, statement: Statement) -> dict[str, Any]:
     driver: Any = connection.connection.driver_connection
     driver.execute(f"PREPARE one AS {statement.text}")
     values = ", ".join("NULL" for _ in set(re.findall(r"\$\d", statement.text)))
-    (told,) = driver.execute(f"EXPLAIN (FORMAT JSON) EXECUTE one({values})").fetchone()
+    (explained,) = driver.execute(f"EXPLAIN (FORMAT JSON) EXECUTE one({values})").fetchone()
     driver.execute("DEALLOCATE one")
-    value = json.loads(told) if isinstance(told, str) else told
+    value = json.loads(explained) if isinstance(explained, str) else explained
     found: dict[str, Any] = value[0]["Plan"]
     return found
 

@@ -51,8 +51,8 @@ def claim(api: Any, provider: str, amount: int) -> None:
     assert api.simulate_put(f"/allocations/{a_uuid()}", json=body).status_code == 204
 
 
-def told(api: Any) -> dict[str, int]:
-    """Return how much of each provider's VCPUs is used, as candidates tell it."""
+def reported_usage(api: Any) -> dict[str, int]:
+    """Return how much of each provider's VCPUs is used, as candidates report it."""
     summaries = api.simulate_get(CANDIDATES).json["provider_summaries"]
     return {uuid: one["resources"]["VCPU"]["used"] for uuid, one in summaries.items()}
 
@@ -66,14 +66,14 @@ def test_a_dump_restored_under_running_workers(
     dump(url, tmp_path / "dump")
     claim(api, one, 5)
     two = a_provider(api)
-    assert told(api) == {one: 8, two: 0}
+    assert reported_usage(api) == {one: 8, two: 0}
     name = sa.make_url(url).database
     postgres_server.execute(f"DROP DATABASE {name} WITH (FORCE)")
     postgres_server.execute(f"CREATE DATABASE {name}")
     restore(url, tmp_path / "dump")
-    assert told(api) == {one: 3}
+    assert reported_usage(api) == {one: 3}
     claim(api, one, 1)
-    assert told(api) == {one: 4}
+    assert reported_usage(api) == {one: 4}
 
 
 @pytest.fixture
@@ -114,19 +114,19 @@ class TestAYoungerServer:
         claim(api, one, 3)
         dump(url, tmp_path / "dump")
         claim(api, one, 5)
-        assert told(api) == {one: 8}
+        assert reported_usage(api) == {one: 8}
         old_server.stop()
         with backends.private_folder() as folder:
             young = Stoppable(folder, old_server.port)
             young.start()
             try:
                 restore(url, tmp_path / "dump")
-                assert told(api) == {one: 3}
+                assert reported_usage(api) == {one: 3}
                 for used in (4, 5):
                     claim(api, one, 1)
                     # What was restored isn't read again with every change.
                     assert len(count(services.follower.current)) <= 3
-                    assert told(api) == {one: used}
+                    assert reported_usage(api) == {one: used}
             finally:
                 services.database.close()
                 young.stop()
@@ -147,12 +147,12 @@ def test_a_file_restored_under_running_workers(
     with closing(sqlite3.connect(live)) as source, closing(sqlite3.connect(kept)) as target:
         source.backup(target)
     claim(api, one, 5)
-    assert told(api) == {one: 8}
+    assert reported_usage(api) == {one: 8}
     with closing(sqlite3.connect(kept)) as source, closing(sqlite3.connect(live)) as target:
         source.backup(target)
-    assert told(api) == {one: 3}
+    assert reported_usage(api) == {one: 3}
     claim(api, one, 1)
-    assert told(api) == {one: 4}
+    assert reported_usage(api) == {one: 4}
 
 
 @only_sqlite
@@ -161,7 +161,7 @@ def test_a_file_copied_back_while_the_service_is_stopped(
 ) -> None:
     one = a_provider(api, VCPU=9)
     claim(api, one, 3)
-    assert told(api) == {one: 3}
+    assert reported_usage(api) == {one: 3}
     services.database.close()
     live, kept = _file_of(url), tmp_path / "kept.db"
     shutil.copy(live, kept)
@@ -170,5 +170,5 @@ def test_a_file_copied_back_while_the_service_is_stopped(
     shutil.copy(kept, live)
     again = make_services(conf)
     restarted = Api(make_app(conf, header_auth, again))
-    assert told(restarted) == {one: 3}
+    assert reported_usage(restarted) == {one: 3}
     again.database.close()

@@ -77,7 +77,7 @@ def refused(cloud: World, server: Any) -> Any:
     found: dict[str, dict[str, list[str]]] = {}
     for name, groups in kept.items():
         for host, reason in (
-            told for one in groups for told in codec.load(Refused, one).reasons()
+            pair for one in groups for pair in codec.load(Refused, one).reasons()
         ):
             found.setdefault(name, {}).setdefault(reason, []).append(host)
     return found
@@ -114,7 +114,7 @@ def test_servers_go_where_their_vnet_is(cloud: World, root: Any) -> None:
     upid = root.cluster.sdn.put()
     task = root.nodes(upid.split(":")[1]).tasks(upid)
     cloud.until(lambda: task.status.get()["status"] == "stopped")
-    _look_anew(cloud)
+    _look_again(cloud)
     cloud.until(lambda: "blue" in facts(cloud)["pve1"]["bridges"])
     cloud.until(lambda: facts(cloud)["pve3"]["unready_bridges"])
     for number in range(3):
@@ -127,7 +127,7 @@ def test_servers_go_where_their_vnet_is(cloud: World, root: Any) -> None:
     cloud.simulator.take_back(order)
 
 
-def _look_anew(cloud: World) -> None:
+def _look_again(cloud: World) -> None:
     """A node's bridges are looked at every five minutes, and when its agent starts."""
     cloud.restart("compute")
 
@@ -162,7 +162,7 @@ def an_aggregate(cloud: World, host: str, **metadata: str) -> int:
 def test_aggregates_keep_hosts_for_projects_images_and_zones(cloud: World) -> None:
     an_aggregate(cloud, "pve1", filter_tenant_id="another")
     an_aggregate(cloud, "pve2", os_distro="windows", availability_zone="az2")
-    told = cloud.rows(schema.aggregates.select())
+    aggregates = cloud.rows(schema.aggregates.select())
     linux = {"image_properties": {"os_distro": "debian"}}
     for number in range(3):
         assert built(cloud, f"linux-{number}", **linux).host == "pve3"
@@ -176,7 +176,7 @@ def test_aggregates_keep_hosts_for_projects_images_and_zones(cloud: World) -> No
         "kept for other projects by an aggregate": ["pve1"]
     }
     # Placement has them as aggregates of the hosts' providers.
-    for aggregate in told:
+    for aggregate in aggregates:
         host = aggregate.name.removeprefix("of-")
         cloud.until(lambda host=host, one=aggregate: providers(cloud, one.uuid) == {host})
 

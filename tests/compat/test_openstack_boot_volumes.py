@@ -47,7 +47,7 @@ def test_an_image_on_a_new_volume_and_a_server_from_that(
         assert why in refused.stderr, refused.stderr
     client.do("server", "stop", made["id"])
     client.do("server", "delete", "--wait", made["id"])
-    # Nobody said that it goes with its server.
+    # Nobody said that it is deleted with its server.
     becomes(client, volume, "available")
     again = client.ask("server", "create", "--volume", volume, *SERVER, name)
     assert volumes_of(client, again["id"]) == [volume]
@@ -68,7 +68,7 @@ def test_a_rebuild_gives_its_volume_another_image(client: Client, site: Site, na
     (volume,) = volumes_of(client, made["id"])
     drive = nic_of(site, made["id"], "scsi0") if site.simulated else ""
     old, new = ("--os-compute-api-version", "2.92"), ("--os-compute-api-version", "2.93")
-    # With its own image, before 2.93: the volume stays as it is.
+    # With its own image, before 2.93: the volume is left as it is.
     client.do(*old, "server", "rebuild", "--image", "cirros", "--wait", made["id"])
     if site.simulated:
         assert nic_of(site, made["id"], "scsi0") == drive
@@ -121,7 +121,7 @@ def test_an_image_of_it_boots_another(client: Client, site: Site, name: str) -> 
     )
     volumes = volumes_of(client, made["id"])
     if client.run("server", "image", "create", "--name", name, made["id"]).returncode:
-        # Its storage keeps snapshots in files, which the running server has open.
+        # Its storage has snapshots in files, which the running server has open.
         client.do("server", "stop", made["id"])
         eventually(lambda: client.ask("server", "show", made["id"])["status"] == "SHUTOFF", 30)
         client.do("server", "image", "create", "--name", name, made["id"])

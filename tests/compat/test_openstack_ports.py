@@ -1,4 +1,4 @@
-"""Ports of users, by the unmodified `openstack` and openstacksdk: a server gets them and goes."""
+"""Ports of users, by the unmodified `openstack` and openstacksdk: with a server, and without."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_port_before_with_and_after_its_server(client: Client, site: Site, nam
 
 
 def nic_of(site: Site, server: str, slot: str) -> str:
-    """The VM's interface as Proxmox VE has it."""
+    """The VM's interface in Proxmox VE."""
     vms = site.proxmox().cluster.resources.get(type="vm")
     for vm in (one for one in vms if not one.get("template")):
         config = site.proxmox().nodes(vm["node"]).qemu(vm["vmid"]).config.get()

@@ -147,7 +147,7 @@ def test_attachments(client: Client, server: str, name: str) -> None:
 
 @pytest.mark.long
 def test_transfers(client: Client, admin: Client, name: str) -> None:
-    """A volume goes to the administrator's project, and back; a request may be taken back."""
+    """A volume is given to the administrator's project, and back; a request may be taken back."""
     words = ("volume", "transfer", "request")
     made = client.ask("volume", "create", "--size", "1", name)
     becomes(client, name, "available")

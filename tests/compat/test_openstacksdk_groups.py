@@ -172,7 +172,7 @@ def _destroy_a_vm(site: Site, member: Any, cluster: Any) -> None:
 
 
 def _vm_of(site: Site, server_uuid: str) -> Any:
-    """The VM of a server, as the simulator has it; None: there is none."""
+    """The VM of a server in the simulator; None: there is none."""
     clusters = site.cloud.control("GET", "state")["clusters"]
     vms = (one for cluster in clusters for one in cluster["vms"])
     mine = (one for one in vms if server_uuid in one["config"].get("description", ""))

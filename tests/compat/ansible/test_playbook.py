@@ -63,15 +63,16 @@ def play(cloud: EmbeddedCloud, folder: Path, name: str) -> dict[str, bool]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    [told] = json.loads(done.stdout)["plays"]
+    [played] = json.loads(done.stdout)["plays"]
     return {
-        task["task"]["name"]: bool(task["hosts"]["localhost"]["changed"]) for task in told["tasks"]
+        task["task"]["name"]: bool(task["hosts"]["localhost"]["changed"])
+        for task in played["tasks"]
     }
 
 
-def changes(told: dict[str, bool]) -> list[str]:
+def changes(tasks: dict[str, bool]) -> list[str]:
     """The tasks that changed something."""
-    return [name for name, changed in told.items() if changed]
+    return [name for name, changed in tasks.items() if changed]
 
 
 def empty_qcow2(size: int) -> bytes:

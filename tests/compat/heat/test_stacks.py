@@ -102,7 +102,7 @@ class Stack:
         self._id = self._api.create_stack(name=name, template=self._template).id
 
     def has(self, status: str) -> Any:
-        """Wait until it has this status; fail at another one that ends an action."""
+        """Wait until it has this status; fail at another status that ends an action."""
 
         def look() -> Any:
             found = self._api.get_stack(self._id)

@@ -24,7 +24,7 @@ import requests
 ADMIN = {"X-Auth-Token": "admin", "X-Roles": "admin,member,reader"}
 NEWEST = "1.39"
 DISTRIBUTION = "openstack-placement"
-#: a site-packages folder that has it, where it is not installed beside the tests
+#: a site-packages folder with it, where it is not installed beside the tests
 WHERE = "MICRONOVA_TEST_ORIGINAL_PLACEMENT"
 _REAL = ("os", "gabbi", "os_resource_classes", "os_traits")
 
@@ -166,7 +166,7 @@ class Builders:
 
 
 class _Record:
-    """An object that keeps what it is made with, and may be created."""
+    """An object that stores what it is made with, and may be created."""
 
     def __init__(self, *_context: Any, **values: Any) -> None:
         self.__dict__.update(values)

@@ -47,7 +47,7 @@ def trusting(app: WSGIApplication, *, anonymous: Callable[[str], bool]) -> WSGIA
 
 
 class Served:
-    """Builds the service anew whenever the settings file is another."""
+    """Builds the service again whenever the settings file is another."""
 
     def __init__(self, settings: Path) -> None:
         self._settings = settings

@@ -111,16 +111,16 @@ def world(
     new: NewDatabase = request.getfixturevalue(fixture)
     folder = tmp_path_factory.mktemp("served")
     settings, policy = folder / "settings.json", folder / "policy.yaml"
-    told: dict[str, Any] = {"url": new(), "policy_file": str(policy), "number": 0}
+    published: dict[str, Any] = {"url": new(), "policy_file": str(policy), "number": 0}
 
     def publish(options: dict[str, dict[str, Any]], rules: dict[str, str], fresh: bool) -> None:
         if fresh:
-            told["url"] = new()
-        told["number"] += 1
-        told["settings"] = {g: v for g, v in options.items() if g != "api"}
+            published["url"] = new()
+        published["number"] += 1
+        published["settings"] = {g: v for g, v in options.items() if g != "api"}
         policy.write_text(json.dumps(rules))
         waiting = folder / "settings.new"
-        waiting.write_text(json.dumps(told))
+        waiting.write_text(json.dumps(published))
         waiting.rename(settings)
 
     publish({}, {}, fresh=False)

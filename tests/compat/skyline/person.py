@@ -1,6 +1,6 @@
 """A person who uses Skyline's console in chromium.
 
-The console draws its pages anew while they load: what is looked for and used is so in one script.
+The console draws its pages again while they load: what is looked for and used is so in one script.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SECONDS = 120
 _PAUSE_SECONDS = 0.5
 _BUTTONS = "button, a, .ant-radio-button-wrapper, .ant-tabs-tab"
 _OPTION = ".ant-select-item-option"
-#: the language, which it keeps in a cookie
+#: the language, which it stores in a cookie
 _LANGUAGE = {"name": "lang", "value": "en"}
 
 #: uses the last one of those elements that are seen and have such a text
@@ -56,7 +56,7 @@ class Person:
         self.sees("Quota Overview")
 
     def _is_in(self, name: str, password: str) -> bool:
-        """Return whether it is; else try, as the page forgets what it was told while it loads."""
+        """Return whether it is; else try, as the page forgets what was entered while it loads."""
         if "Log in" not in self.text:
             return True
         for field, value in (("username", name), ("password", password)):

@@ -1,7 +1,7 @@
 """An unmodified Skyline: somebody logs in with chromium and uses servers and volumes.
 
 `tox -e skyline` installs it and runs this; it is too large for every run. What the APIs refused
-meanwhile is read from their metrics: nothing.
+is read from their metrics: nothing.
 """
 
 from __future__ import annotations

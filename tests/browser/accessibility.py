@@ -1,4 +1,4 @@
-"""axe-core: whether a page keeps WCAG 2 AA."""
+"""axe-core: whether a page conforms to WCAG 2 AA."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _ARGUMENTS = (
     *("disable-dev-shm-usage", "no-proxy-server", "hide-scrollbars", "lang=en"),
 )
 _SECONDS = 60
-#: between two looks at a page, each of which takes some 10 ms of CPU
+#: between two looks at a page; each takes some 10 ms of CPU
 _PAUSE_SECONDS = 0.25
 
 
@@ -179,7 +179,7 @@ class Window:
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other, wherever the focus is; ``SHIFT + key`` holds Shift."""
-        # Not to the element: one that takes a file would take them for its name.
+        # Not to the element: an input of a file would take them for its name.
         pressed = ActionChains(self.driver)
         for key in keys:
             if key.startswith(Keys.SHIFT):
@@ -217,7 +217,7 @@ class Window:
         return int(self.run(script))
 
 
-#: numbers each element that had the focus, so that they can be told apart
+#: numbers each element that had the focus, so that they can be distinguished
 _MARK_OF_FOCUS = """
 const one = document.activeElement;
 if (!one || one === document.body) return "";

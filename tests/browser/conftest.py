@@ -50,7 +50,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Chrome:
 
 @pytest.fixture
 def window(driver: Chrome, three_nodes: EmbeddedCloud) -> Iterator[Window]:
-    """A window without a past, in which nothing goes wrong that a test doesn't expect."""
+    """A window without a past, where nothing fails but what a test expects."""
     from tests.browser.chromium import Window
 
     made = Window(driver, three_nodes)

@@ -39,7 +39,7 @@ class Place:
     path: str
     """With names of what is looked at, such as `{server}`."""
     person: str
-    """Who looks; nobody: whoever isn't logged in."""
+    """Who looks; nobody: a visitor who isn't logged in."""
 
     @property
     def name(self) -> str:

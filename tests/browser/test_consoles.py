@@ -28,7 +28,7 @@ BARS = {(255, 255, 0), (0, 255, 255), (0, 255, 0), (255, 0, 255), (255, 0, 0)}
 
 @pytest.fixture
 def real_time(three_nodes: EmbeddedCloud) -> Iterator[None]:
-    """Proxmox VE gives whoever opens a console ten seconds: those of a clock on the wall."""
+    """Proxmox VE gives ten seconds to open a console: those of a clock on the wall."""
     yield
     three_nodes.control("POST", "clock", speed=OPTIONS["speed"])
 

@@ -97,7 +97,7 @@ def test_log_in_by_keyboard_and_out(window: Window) -> None:
     assert "vmbr0" in window.text
     assert window.run("return document.cookie") == ""
     stored = window.run("return Object.keys({...localStorage, ...sessionStorage})")
-    assert stored in ([], ["htmx-current-path-for-history"]), "more stays than this tab's path"
+    assert stored in ([], ["htmx-current-path-for-history"]), "more is stored than this tab's path"
     window.find(".account summary").click()
     window.find("form[action$='/logout'] button").click()
     window.until(lambda: window.path == "/login")

@@ -73,7 +73,7 @@ class Controller:
         return node in servers
 
     def expand(self, volume: str, size: int) -> None:
-        """ControllerExpandVolume, also while a server has it."""
+        """ControllerExpandVolume, also of an attached volume."""
         shown = self._cloud.show(volume)
         if shown["size"] >= size:
             return

@@ -88,7 +88,7 @@ def _upid_in(target: str) -> str:
 
 
 def _own_task(simulator: Simulator, capture: Capture) -> str:
-    """A task like the one that the captured call asks about."""
+    """A task of the kind that the captured call asks about."""
     cluster = simulator.clusters[0]
     kind, vmid, user = _upid_in(capture.url).split(":")[5:8]
     url = simulator.endpoints[0]["url"]
@@ -189,7 +189,7 @@ def _same_task(cluster: Cluster, upid: str, capture: Capture) -> None:
         return
     assert pve.steady(task.exitstatus) == pve.steady(capture.exitstatus or "")
     if capture.name not in LOGS_NOT_COMPARED:
-        assert compare.told(task.log) == compare.told(capture.log)
+        assert compare.comparable(task.log) == compare.comparable(capture.log)
 
 
 def test_every_capture_is_compared_or_left_out_for_a_reason() -> None:

@@ -103,18 +103,18 @@ def differences(simulator: Simulator, capture: Capture) -> str:
         if capture.exitstatus is not None:
             task = compare.finish(simulator.clusters[0], str(answer.body["data"]))
             assert pve.steady(task.exitstatus) == pve.steady(capture.exitstatus)
-            theirs = told(capture.log)
+            theirs = comparable(capture.log)
             # The server shows fifty lines at once.
             whole = len(theirs) if len(capture.log) == PAGE else None
-            assert told(task.log)[:whole] == theirs
+            assert comparable(task.log)[:whole] == theirs
     except AssertionError as error:
         return str(error)
     return ""
 
 
-def told(log: list[str]) -> list[str]:
+def comparable(log: list[str]) -> list[str]:
     """The lines of a log without those of LVM's tools and of dd, whose numbers are the host's."""
-    return [line for line in compare.told(log) if not _TOOLS.search(line)]
+    return [line for line in compare.comparable(log) if not _TOOLS.search(line)]
 
 
 def values(body: Any) -> Any:

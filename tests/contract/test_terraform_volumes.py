@@ -79,7 +79,7 @@ def test_life(cloud: Gophercloud, node: Any, service: str) -> None:
     asked = {"name": "tf", "description": "", "metadata": {"made-by": "terraform"}}
     made = create(cloud, node.id, **asked)
     volume = made["id"]
-    # What it keeps of an answer must be what a later plan finds again.
+    # What it stores of an answer must be what a later plan finds again.
     kept = {name: made[name] for name in ("size", "name", "metadata", "availability_zone")}
     assert (kept["size"], kept["name"], kept["metadata"]) == (1, "tf", {"made-by": "terraform"})
     assert kept["availability_zone"]

@@ -158,17 +158,17 @@ class Scheduler:
 
 
 class Compute:
-    """Keeps the commands; the test answers them."""
+    """Records the commands; the test answers them."""
 
     def __init__(self) -> None:
         self.ratios: Ratios | None = None
-        """What agents were told last."""
+        """What agents were sent last."""
         self.sent: list[tuple[str, Command]] = []
         self.looks: list[Command] = []
         """Those of them that may only look."""
         self.vms: dict[int, Inspection] = {}
-        self.told: list[tuple[str, StrictGroup, tuple[int, ...]]] = []
-        """What clusters were told of server groups."""
+        self.group_rules: list[tuple[str, StrictGroup, tuple[int, ...]]] = []
+        """The rules of server groups that clusters were sent."""
         self.filtered: list[tuple[str, Filter]] = []
         """What was to pass the interfaces of servers, each time it was written."""
         self.firewalls: dict[str, FilterCheck] = {}
@@ -180,7 +180,7 @@ class Compute:
         self.refuses = ""
         """Why they take nothing of it."""
         self.services: dict[int, list[HaService]] = {}
-        """VMs under high availability, at each look; the last one stays."""
+        """VMs under high availability, at each look; the last one is repeated."""
         self.others: dict[int, OtherVm] = {}
         """VMs that the record doesn't know, with their interfaces."""
         self.shown: dict[str, VmStates] = {}
@@ -192,17 +192,17 @@ class Compute:
         self.asked_for: list[list[int]] = []
         """Which of them were read, each time."""
         self.announced = 0
-        """How often everybody was asked to tell all."""
+        """How often all workers were asked to report everything."""
         self.inspected: list[int] = []
         self.deaf = False
         self.introduced: list[str] = []
-        """Workers that were asked to tell all."""
+        """Workers that were asked to report everything."""
         self.seen: dict[str, ClusterInventory] = {}
         """What a census shows of each cluster."""
         self.read: list[frozenset[int]] = []
         """Whose descriptions each census was asked to read."""
         self.answering: Callable[[Command], None] | None = None
-        """Told of every command, right when it is sent."""
+        """Called with every command, right when it is sent."""
         self._news = threading.Condition()
 
     def introduce(self, ctxt: RequestContext, worker: str) -> None:
@@ -262,16 +262,16 @@ class Compute:
         if self.refuses:
             raise Unavailable(f"Cluster {cluster} takes no rule: {self.refuses}")
         vmids = tuple(vmid for vmid, _ in one.members)
-        self.told.append((cluster, one.group, vmids))
-        told = SeenAffinity(one.cloud, one.group.uuid, vmids, vmids, rule=len(vmids) > 1)
+        self.group_rules.append((cluster, one.group, vmids))
+        seen = SeenAffinity(one.cloud, one.group.uuid, vmids, vmids, rule=len(vmids) > 1)
         self.seen[cluster] = dataclasses.replace(
-            self.seen[cluster], affinity=(told,) if vmids else ()
+            self.seen[cluster], affinity=(seen,) if vmids else ()
         )
 
     def remove_group_rules(
         self, ctxt: RequestContext, worker: str, cluster: str, cloud: str, group: str
     ) -> None:
-        """As an agent that is told nobody is left."""
+        """As an agent of a group without members."""
         nobody = StrictGroup(group, apart=False)
         self._converge_affinity(cluster, ConvergeAffinity(cloud, nobody))
 
@@ -436,17 +436,17 @@ class Mortal:
     def live(self, dies_at: int = 0, *, before: bool = False) -> None:
         """Begin to count; 0: it does not die."""
         self.commits, self._dies_at, self._before = 0, dies_at, before
-        self._slow_at, self._meanwhile = 0, lambda: None
+        self._slow_at, self._before_commit = 0, lambda: None
 
-    def slow(self, at: int, meanwhile: Callable[[], None]) -> None:
+    def slow(self, at: int, before_commit: Callable[[], None]) -> None:
         """Begin to count, and have something done right before the commit of that number."""
         self.live()
-        self._slow_at, self._meanwhile = at, meanwhile
+        self._slow_at, self._before_commit = at, before_commit
 
     def __call__(self, work: Callable[[sa.Connection], Any]) -> Any:
         self.commits += 1
         if self.commits == self._slow_at:
-            self._meanwhile()
+            self._before_commit()
         here = 0 < self._dies_at <= self.commits
         if here and (self._before or self.commits > self._dies_at):
             raise Died

@@ -14,7 +14,7 @@ VERSIONED, UNVERSIONED = "versioned_notifications", "notifications"
 
 
 class Bus:
-    """Keeps what it is given."""
+    """Records what it is sent."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, Message]] = []

@@ -140,7 +140,7 @@ def test_a_port_of_another_one_is_left(
 
 
 def test_all_addresses_of_a_port_are_its_again(world: World, network: str) -> None:
-    """Also those that a VM is seen to have which was not told apart from it."""
+    """Also those that are recorded for a VM which was not distinguished from it."""
     all_of_it = ("10.0.0.50", "10.0.0.51", "10.0.0.99")
     show(world, MADE, VMID, nic(*all_of_it))
     other = OtherVm(7, "pve1", nics=(dataclasses.replace(nic("10.0.0.50"), port=None),))

@@ -151,7 +151,7 @@ def test_what_has_ended_does_not_end_again(world: World) -> None:
 
 @pytest.mark.parametrize("planned", [True, False])
 @pytest.mark.parametrize("late", [True, False])
-def test_who_takes_a_build_over_that_has_ended_meanwhile_changes_nothing(
+def test_taking_over_a_build_that_has_already_ended_changes_nothing(
     world: World, planned: bool, late: bool
 ) -> None:
     (uuid,) = world.create()
@@ -177,7 +177,7 @@ def test_who_takes_a_build_over_that_has_ended_meanwhile_changes_nothing(
 
 
 @pytest.mark.parametrize("action", ["stop", "reboot", "release"])
-def test_who_takes_an_action_over_that_has_ended_meanwhile_sends_nothing(
+def test_taking_over_an_action_that_has_already_ended_sends_nothing(
     world: World, action: str
 ) -> None:
     uuid = active(world)
@@ -338,6 +338,6 @@ def test_who_has_no_project_has_no_servers(world: World) -> None:
 
 
 def test_a_role_alone_makes_no_administrator(world: World) -> None:
-    """The policy says who is one; the API tells it with the context."""
+    """The policy says who is one; the API passes it in the context."""
     world.ctxt.roles = ["admin"]
     assert scope(world.ctxt) == "p"

@@ -69,18 +69,18 @@ def test_a_wish_is_no_rule(world: World) -> None:
     assert built(world, a_group(world, "soft-affinity"), 1).group is None
 
 
-def test_the_audit_tells_what_is_missing_and_takes_back_what_is_left(world: World) -> None:
+def test_the_audit_writes_a_missing_rule_and_removes_one_left_over(world: World) -> None:
     group = a_group(world, "affinity")
     vmids = [built(world, group, number).placed.vmid for number in (1, 2)]
     report = world.conductor.auditor.audit()
     assert (report["healed"], report["open"]) == (1, {})
-    assert world.compute.told == [("sim1", StrictGroup(group, apart=False), tuple(vmids))]
+    assert world.compute.group_rules == [("sim1", StrictGroup(group, apart=False), tuple(vmids))]
     assert world.conductor.auditor.audit()["healed"] == 0
 
     world.conductor.store.run(lambda c: server_groups.delete(c, group, "p"))
     report = world.conductor.auditor.audit()
     assert (report["healed"], report["open"]) == (1, {})
-    assert world.compute.told[1:] == [("sim1", StrictGroup(group, apart=False), ())]
+    assert world.compute.group_rules[1:] == [("sim1", StrictGroup(group, apart=False), ())]
     assert world.compute.seen["sim1"].affinity == ()
 
 
@@ -95,9 +95,9 @@ def test_who_deletes_a_group_has_its_rule_removed(world: World) -> None:
     assert world.conductor.auditor.audit()["healed"] == 0
     soft = a_group(world, "soft-affinity")
     built(world, soft, 3)
-    told = len(world.compute.told)
+    before = len(world.compute.group_rules)
     doors.delete_server_group(world.ctxt, soft)
-    assert len(world.compute.told) == told
+    assert len(world.compute.group_rules) == before
 
 
 def test_a_group_is_deleted_though_nobody_can_be_notified(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Who carries the agents of which hosts, by the conductors' record."""
+"""Which worker carries a host's agent, by the conductors' record."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_one_worker_has_a_cluster_until_its_lease_runs_out(world: World) -> None
     again = claimed(world, tenure=1)
     assert (again.tenure, again.held) == (1, ("sim1",))
     let_run_out(world)
-    # Nobody else asked: it goes on in the same tenure.
+    # Nobody else asked: it continues in the same tenure.
     assert claimed(world, tenure=1).tenure == 1
     let_run_out(world)
     assert claimed(world, "w2", tenure=other.tenure).held == ("sim1",)
@@ -125,7 +125,7 @@ def test_what_a_former_worker_says_late_changes_nothing(world: World) -> None:
     world.until(uuid, "active")
 
 
-def test_a_process_that_begins_anew_on_its_machine_goes_on_at_once(world: World) -> None:
+def test_a_process_restarted_on_its_machine_continues_at_once(world: World) -> None:
     """There a name is held by one process at a time: the former one has ended."""
     first = address("w1", claimed(world).tenure)
     world.beat(first)

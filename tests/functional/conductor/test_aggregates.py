@@ -1,4 +1,4 @@
-"""Host aggregates: one zone a host whoever races, and placement is told in the end."""
+"""Host aggregates: one zone a host in any race, and placement is updated in the end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Placement:
         self.traits: set[tuple[str, str]] = set()
         self.used: set[str] = set()
         self.looks = self.writes = 0
-        self.meanwhile: Callable[[], None] = lambda: None
+        self.during_request: Callable[[], None] = lambda: None
         """Done while a request is on its way."""
 
     def memberships(self, uuids: Sequence[str]) -> dict[str, Memberships]:
@@ -64,8 +64,8 @@ class Placement:
             raise Unavailable("Placement can't be reached.")
         if uuid not in self.known:
             raise NotFound("No such provider.")
-        meanwhile, self.meanwhile = self.meanwhile, lambda: None
-        meanwhile()
+        during_request, self.during_request = self.during_request, lambda: None
+        during_request()
         self.there[uuid] = list(uuids)
 
     def add_trait(self, uuid: str, trait: str) -> None:
@@ -81,8 +81,8 @@ class Placement:
             raise Unavailable("Placement can't be reached.")
         if uuid in self.used:
             raise Conflict("It has allocations.")
-        meanwhile, self.meanwhile = self.meanwhile, lambda: None
-        meanwhile()
+        during_request, self.during_request = self.during_request, lambda: None
+        during_request()
         self.known.discard(uuid)
 
     def all_allocations(self) -> dict[str, dict[str, dict[str, int]]]:
@@ -90,16 +90,16 @@ class Placement:
 
 
 class Schedulers:
-    """What schedulers were told last."""
+    """What schedulers received last."""
 
-    told: AllAggregates | None = None
+    received: AllAggregates | None = None
 
     def update_aggregates(self, ctxt: RequestContext, settings: AllAggregates) -> None:
-        self.told = settings
+        self.received = settings
 
 
 class Site:
-    """A world with the doors of aggregates; placement is told by hand."""
+    """A world with the doors of aggregates; placement is updated by hand."""
 
     def __init__(self, world: World) -> None:
         self.world, self.placement, self.schedulers = world, Placement(), Schedulers()
@@ -128,7 +128,7 @@ class Site:
         assert found is not None
         return found.uuid
 
-    def untold(self) -> int:
+    def unsent(self) -> int:
         return len(self.world.rows(schema.aggregate_mirrors))
 
     def zone(self, host: str) -> str:
@@ -146,21 +146,21 @@ def site(tmp_path: Path) -> Iterator[Site]:
 def test_schedulers_are_notified_of_each_change(site: Site) -> None:
     number = site.create("a", "az2")
     site.add(number, "pve2")
-    first = site.schedulers.told
+    first = site.schedulers.received
     assert first is not None
     assert [(one.name, one.hosts) for one in first.aggregates] == [("a", ("pve2",))]
     site.doors.set_aggregate_metadata(RequestContext(), number, {"ssd": "true"})
-    second = site.schedulers.told
+    second = site.schedulers.received
     assert second is not None
     assert second.version > first.version
     assert second.aggregates[0].metadata == {"availability_zone": "az2", "ssd": "true"}
     site.remove(number, "pve2")
     site.doors.update_aggregate(RequestContext(), number, name="b", metadata={})
     site.doors.delete_aggregate(RequestContext(), number)
-    site.schedulers.told = None
+    site.schedulers.received = None
     site.notifier.publish(RequestContext())
-    assert site.schedulers.told is not None
-    assert site.schedulers.told.aggregates == ()
+    assert site.schedulers.received is not None
+    assert site.schedulers.received.aggregates == ()
 
 
 def test_agents_are_informed_how_much_their_hosts_may_promise(site: Site) -> None:
@@ -174,11 +174,11 @@ def test_agents_are_informed_how_much_their_hosts_may_promise(site: Site) -> Non
     ratio = "cpu_allocation_ratio"
     site.doors.set_aggregate_metadata(RequestContext(), one, {ratio: "2.0"})
     site.doors.set_aggregate_metadata(RequestContext(), two, {ratio: "8", "ssd": "true"})
-    told = agents.ratios
-    assert told.hosts == {"pve1": {ratio: 2.0}, "pve2": {ratio: 8.0}}
+    sent = agents.ratios
+    assert sent.hosts == {"pve1": {ratio: 2.0}, "pve2": {ratio: 8.0}}
     site.remove(one, "pve1")
     assert agents.ratios.hosts["pve1"] == {ratio: 8.0}
-    assert agents.ratios.version > told.version
+    assert agents.ratios.version > sent.version
 
 
 def test_placement_is_informed_in_the_end(site: Site) -> None:
@@ -187,11 +187,11 @@ def test_placement_is_informed_in_the_end(site: Site) -> None:
     site.add(one, "pve1")
     site.add(two, "pve1")
     assert not site.notifier.update_placement()
-    assert (site.placement.there, site.untold()) == ({}, 1)
+    assert (site.placement.there, site.unsent()) == ({}, 1)
     site.placement.down = False
     assert site.notifier.update_placement()
     assert site.placement.there == {"uuid-pve1": sorted([site.uuid(one), site.uuid(two)])}
-    assert site.untold() == 0
+    assert site.unsent() == 0
     site.remove(one, "pve1")
     site.notifier.update_placement()
     assert site.placement.there == {"uuid-pve1": [site.uuid(two)]}
@@ -210,10 +210,10 @@ def test_hosts_that_placement_has_as_they_are_to_be_take_one_request(site: Site)
     site.store.run(reported)
     site.placement.looks = site.placement.writes = 0
     assert site.notifier.update_placement()
-    assert (site.placement.looks, site.placement.writes, site.untold()) == (1, 0, 0)
+    assert (site.placement.looks, site.placement.writes, site.unsent()) == (1, 0, 0)
     site.remove(number, "pve1")
     assert site.notifier.update_placement()
-    assert (site.placement.looks, site.placement.writes, site.untold()) == (2, 1, 0)
+    assert (site.placement.looks, site.placement.writes, site.unsent()) == (2, 1, 0)
     assert site.notifier.update_placement()
     assert site.placement.looks == 2
 
@@ -221,16 +221,16 @@ def test_hosts_that_placement_has_as_they_are_to_be_take_one_request(site: Site)
 def test_a_change_while_placement_is_informed_is_reported_too(site: Site) -> None:
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
-    site.placement.meanwhile = lambda: site.add(two, "pve1")
+    site.placement.during_request = lambda: site.add(two, "pve1")
     site.notifier.update_placement()
-    assert (site.placement.there["uuid-pve1"], site.untold()) == ([site.uuid(one)], 1)
+    assert (site.placement.there["uuid-pve1"], site.unsent()) == ([site.uuid(one)], 1)
     site.notifier.update_placement()
     assert len(site.placement.there["uuid-pve1"]) == 2
-    assert site.untold() == 0
+    assert site.unsent() == 0
 
 
-def test_an_older_word_that_comes_last_is_corrected(site: Site) -> None:
-    """Two conductors tell of one host: the slow one has the old aggregates."""
+def test_an_older_update_that_comes_last_is_corrected(site: Site) -> None:
+    """Two conductors send those of one host: the slow one has the old aggregates."""
     one, two = site.create("a"), site.create("b")
     site.add(one, "pve1")
 
@@ -238,10 +238,10 @@ def test_an_older_word_that_comes_last_is_corrected(site: Site) -> None:
         site.add(two, "pve1")
         assert Notifier(site.world.conductor.cloud).update_placement()
 
-    site.placement.meanwhile = overtake
+    site.placement.during_request = overtake
     site.notifier.update_placement()
     assert site.placement.there["uuid-pve1"] == [site.uuid(one)]
-    assert site.untold() == 1
+    assert site.unsent() == 1
     assert site.notifier.update_placement()
     assert len(site.placement.there["uuid-pve1"]) == 2
 
@@ -255,18 +255,18 @@ def test_a_provider_that_is_not_there_yet_is_waited_for(site: Site) -> None:
     assert site.notifier.update_placement()
     site.placement.known.clear()
     site.remove(number, "pve1")
-    # Nothing is to be told of a provider that has gone.
+    # There is nothing to update of a provider that has gone.
     assert site.notifier.update_placement()
-    assert site.untold() == 0
+    assert site.unsent() == 0
 
 
-def test_the_thread_tells_by_itself(site: Site) -> None:
+def test_the_thread_updates_placement_by_itself(site: Site) -> None:
     site.notifier.start()
     try:
         site.add(site.create("a"), "pve1")
         tick = threading.Event()
         for _ in range(1000):
-            if site.untold() == 0:
+            if site.unsent() == 0:
                 break
             tick.wait(0.01)
         assert "uuid-pve1" in site.placement.there
@@ -316,7 +316,7 @@ def test_images_are_made_ready_where_they_are_not(site: Site) -> None:
     assert first.template is not None
     assert first.image is not None
     assert (first.placed.vmid, first.image.id) == (first.template.vmid, IMAGE)
-    # What came of it is told.
+    # The outcomes are reported.
     site.world.answer(first, ok=True)
     site.world.answer(second, ok=False, failure=Failure(Category.LOCK, "locked"))
     for_image = {row.resource_id: row.resource_type for row in site.world.rows(schema.operations)}
@@ -410,7 +410,7 @@ def test_many_zones_race_for_one_host(postgres_site: Site) -> None:
 
 
 def test_a_server_and_a_zone_race_for_one_host(postgres_site: Site) -> None:
-    """Either the server is there first, and the zone stays; or it goes by the new zone."""
+    """Either the server is there first, and the zone remains; or it follows the new zone."""
     site = postgres_site
     number = site.create("a", "az2")
     site.add(number, "pve1")

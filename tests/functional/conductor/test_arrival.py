@@ -45,7 +45,7 @@ def test_a_create_begins_with_the_api_and_the_quota(world: World) -> None:
         assert (quota.name, quota.result) == ("conductor_take_quota", "Success")
         assert quota.detail["instances"] == {"limit": 10, "used": 0, "asked": 2}
         assert set(quota.detail) == {"instances", "cores", "ram"}
-        # It isn't told again with every message of the operation.
+        # It isn't repeated in every message of the operation.
         assert operation.context["asked"] is None
 
 
@@ -79,7 +79,7 @@ def test_a_refusal_has_its_numbers(world: World) -> None:
     assert world.rows(schema.operation_events) == []
 
 
-def test_a_claim_tells_how_often_its_transaction_was_run_again(world: World) -> None:
+def test_a_claim_shows_how_often_its_transaction_was_run_again(world: World) -> None:
     """Another conductor wrote first, twice."""
     lost = [2]
 

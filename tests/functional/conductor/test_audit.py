@@ -127,7 +127,7 @@ def test_a_late_ok_of_an_old_attempt_leaves_no_second_vm(world: World, cluster: 
     cluster.add(second.placed.vmid, uuid, "pve2")
     world.answer(second, ok=True, power_state=1)
     world.until(uuid, "active")
-    # The first agent was restarted, had the command still in its queue, and did as it was told.
+    # The first agent was restarted, still had the command in its queue, and carried it out.
     cluster.add(first.placed.vmid, uuid, "pve1")
     world.answer(first, ok=True, power_state=1)
     report = audit(world)
@@ -644,7 +644,7 @@ def test_a_doubt_stays_until_the_description_is_read_again(world: World, cluster
     cluster.vms = [dataclasses.replace(marked, read=False, server_uuid=None, proven=False)]
     cluster.show()
     assert audit(world)["open"] == {"mark_lost": 1}
-    # Whoever is in doubt comes first.
+    # A VM in doubt is read first.
     world.conductor.auditor._gatherer._reads = 1
     world.compute.read.clear()
     cluster.vms = [marked]

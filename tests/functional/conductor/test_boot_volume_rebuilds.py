@@ -121,7 +121,7 @@ def test_its_volume_gets_another_image(site: Rebuilds) -> None:
         site.volumes.reset_volume(site.ctxt, root, "in-use")
     # The record has the old one as long as the VM may name it.
     assert site.row(root).volid == before.volid
-    # The word on what was made comes twice: it says nothing of the swap.
+    # The report of what was made comes twice: it says nothing of the swap.
     site.content(make)
     site.world.answer(swap, ok=True, power_state=PowerState.RUNNING)
     end = site.last(EndSwap, server)
@@ -142,7 +142,7 @@ def test_its_volume_gets_another_image(site: Rebuilds) -> None:
     site.ended()
     assert site.row(root).status == "in-use"
     assert site.vmids() == (vmids - {before.vmid}) | {make.placed.vmid}
-    # It goes with its server, from where it is now.
+    # It is deleted with its server, from where it is now.
     site.world.act(server, "delete")
     site.world.answer(site.last(Destroy, server), ok=True, gone=True)
     site.becomes(root, "deleting")
@@ -212,7 +212,7 @@ def test_a_lock_is_waited_for(lone: Rebuilds) -> None:
 
 
 @pytest.mark.parametrize("moment", ["making", "made", "swapped"])
-def test_a_delete_meanwhile_leaves_nothing(site: Rebuilds, moment: str) -> None:
+def test_a_delete_during_a_rebuild_leaves_nothing(site: Rebuilds, moment: str) -> None:
     server = site.active(ROOT)
     root = site.row(site.volume_of(server))
     site.other_image()
@@ -381,11 +381,11 @@ def test_a_volume_whose_image_fails_has_its_old_content(site: Rebuilds) -> None:
     site.ended()
     assert before.vmid not in site.vmids()
     assert vmids - {before.vmid} < site.vmids()
-    # What could not be removed keeps its VMID, and an audit says so.
+    # What could not be removed still has its VMID, and an audit says so.
     site.world.leaves = {"vmid_without_owner"}
 
 
-def test_a_volume_that_is_deleted_meanwhile_goes_whole(site: Rebuilds) -> None:
+def test_a_volume_that_is_deleted_during_a_reimage_is_removed_whole(site: Rebuilds) -> None:
     volume_id = site.made(5, image_id=IMAGE)
     site.other_image()
     before, vmids = site.row(volume_id), site.vmids()

@@ -64,7 +64,7 @@ class Boots(Site):
         conductor = self.world.conductor
         created, operations = conductor.creates.create(self.ctxt, request)
         if len(operations) > 1:
-            # By one decision, as the endpoint has it.
+            # By one decision, as in the endpoint.
             conductor.runner.submit_many(operations, Create(conductor.cloud).begin_many)
         else:
             conductor.runner.submit(operations[0])
@@ -172,7 +172,7 @@ def test_a_volume_is_made_of_an_image_then_the_server_on_it(site: Boots) -> None
     assert (row.image_id, row.disk_gib, row.flavor["disk_gib"]) == (None, 0, 1)
     events = [one.name for one in site.world.rows(schema.operation_events)]
     assert events.count("conductor_make_volumes") == 1
-    # The root volume goes with it, the other stays.
+    # The root volume is deleted with it, the other remains.
     site.world.act(server, "delete")
     site.world.answer(site.last(Destroy, server), ok=True, gone=True)
     site.becomes(other, "available")
@@ -185,7 +185,7 @@ def operation_of(site: Boots, number: int) -> Any:
 
 
 def test_a_volume_keeps_of_its_image_what_cinder_keeps(site: Boots) -> None:
-    """Also one that is made with a server, or of such a one's snapshot; no property is the ID."""
+    """Also a volume made with a server, or of its snapshot; no property replaces the ID."""
     lies = {"image_id": "other", "min_ram": "99", "os_distro": "debian", "hw_disk_bus": "sata"}
     changed = schema.images.update().values(properties=lies, min_ram_mib=64, md5="abc")
     site.world.conductor.store.run(lambda c: c.execute(changed))
@@ -338,7 +338,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_written(site: Boots) -> None:
 
 
 def test_a_build_that_fails_frees_and_removes(site: Boots) -> None:
-    """With the claim and the VMID goes what was made, and what was there is free again."""
+    """New volumes are removed with the claim and the VMID; others are available again."""
     there = site.made(2)
     kept = BlockDevice(there, delete_on_termination=True)
     server = site.create(ROOT, kept)
@@ -489,7 +489,7 @@ def test_a_build_whose_server_was_reset_gives_it_its_volumes(site: Boots) -> Non
     site.becomes(root, "in-use")
     site.becomes(there, "in-use")
     assert {(one.status, one.with_build) for one in site.attached(server)} == {("attached", False)}
-    # The VM was theirs: what it wrote stays, as was asked.
+    # The VM was theirs: what it wrote is not removed, as was asked.
     site.world.act(server, "delete")
     site.world.answer(site.last(Destroy, server), ok=True, gone=True)
     site.becomes(root, "available")

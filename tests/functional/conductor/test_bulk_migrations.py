@@ -224,7 +224,7 @@ def test_one_that_begins_something_else_first_is_tried_later(world: World) -> No
     locked = {"locked_by": "admin"}
     change(world, uuid, **locked)
     cloud = world.conductor.cloud
-    # Whoever is no administrator, though policy lets them drain, is stopped by a lock.
+    # A lock stops a user who is no administrator, though policy lets them drain.
     begun = begin_bulk.drain(cloud, member, "pve1", 1, live_only=False)
     world.conductor.runner.submit(begun)
     world._wait(lambda: moves(world, begun.id), lambda found: found[uuid][1] is not None)
@@ -387,7 +387,7 @@ def test_refused_and_nothing_changed(world: World) -> None:
     with pytest.raises(Conflict, match="does not answer"):
         drain(world)
     assert not service(world).disabled
-    # As if one beat had been missed only: whoever follows finds the agent again.
+    # As if only one beat had been missed: the agent is found again afterwards.
     world.beat()
 
 
@@ -455,7 +455,7 @@ def _looks(world: World, uuids: list[str]) -> int:
 
 
 def test_migrations_are_looked_at_before_their_servers(world: World) -> None:
-    """One that ends between the two reads would be found ended, and its server not moved."""
+    """A move that ends between the two reads would be found ended, and its server not moved."""
     (uuid,) = some_servers(world, 1)
     move = BulkMove(uuid, "s", "pve1", state=MoveState.MOVING, operation_id=1)
     read: list[str] = []

@@ -1,4 +1,4 @@
-"""Some of what is told of VMs, of whose they are, and of many that move, on PostgreSQL."""
+"""Some tests of VMs that agents report, of their owners, and of bulk moves, on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def a_group(world: World, policy: str) -> str:
 
 
 class Moving:
-    """A migration of a server, and the operation that decides where it goes."""
+    """A migration of a server, and the operation that decides where it moves."""
 
     def __init__(self, world: World, uuid: str) -> None:
         cloud = world.conductor.cloud

@@ -163,7 +163,7 @@ def test_somebody_elses_vm_is_there(lost: Lost) -> None:
 
 
 def test_its_node_comes_back_in_time(lost: Lost) -> None:
-    """The manager leaves it there: the server is what it was, and that is told."""
+    """The manager leaves it there: the server is what it was, and that is reported."""
     lost.evacuate()
     lost.until_seen("fence")
     lost.looks("pve1", "started", online=True)
@@ -173,7 +173,7 @@ def test_its_node_comes_back_in_time(lost: Lost) -> None:
     assert lost.fault().endswith("Its node pve1 is back, and the HA manager left it there.")
 
 
-def test_agents_that_are_silent_meanwhile_are_waited_for(lost: Lost) -> None:
+def test_agents_that_fall_silent_in_between_are_waited_for(lost: Lost) -> None:
     lost.evacuate()
     lost.until_seen("fence")
     lost.world.compute.deaf = True

@@ -212,15 +212,15 @@ def test_no_change_is_lost(
     (entry,) = world.rows(schema.filter_changes)
     assert entry.not_before > clock.utcnow()
     world.compute.deaf = False
-    # The next change makes it due; one that comes while it is written is written too.
+    # The next change makes it due; a further one during the write is written too.
     add("udp")
 
-    def meanwhile() -> None:
+    def add_during_write() -> None:
         world.compute.writing = None
         add("gre")
         assert len(world.rows(schema.filter_changes)) == 1
 
-    world.compute.writing = meanwhile
+    world.compute.writing = add_during_write
     assert written(world) == [server]
     assert len(world.rows(schema.filter_changes)) == 1
     assert written(world) == [server]
@@ -320,7 +320,7 @@ def test_an_audit_has_firewalls_written_that_others_changed(
     }
     asked: list[str] = []
     reader = world.conductor.store._reader
-    sa.event.listen(reader, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    sa.event.listen(reader, "before_cursor_execute", lambda *args: asked.append(args[2]))
     world.conductor.auditor.audit()
     # Two looks, of all that are filtered, and one at what was healed.
     assert len(world.compute.checked) == 3 * 4
@@ -446,7 +446,7 @@ def test_addresses_that_others_assign_are_not_known(
     with world.conductor.store.read() as connection:
         wanted = filters.wanted(connection, server)
     addresses = [port.addresses for port in wanted.ports][1:]
-    # One that was to have none where there are some may use none.
+    # A port that was to have no address where there are some may use none.
     assert addresses[:3] == [None, ("10.9.0.0/16",), ()]
     assert addresses[3] is not None
     assert len(addresses[3]) == 1

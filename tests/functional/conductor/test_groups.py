@@ -131,7 +131,7 @@ class Groups:
         return self.rpc.resize_group(self.world.ctxt, group_id, asked)
 
     def hasten(self, group: str) -> None:
-        """Have a back-off be over at once."""
+        """End a back-off at once."""
         of, about = schema.scaling_groups, schema.operations.c.resource_id == group
 
         def over(connection: Any) -> None:
@@ -244,7 +244,7 @@ def test_another_profile_closes_the_circuit(groups: Groups) -> None:
 
 
 def test_another_profile_that_fails_opens_the_circuit_again(groups: Groups) -> None:
-    """It is not reverted to one that failed, too, for ever."""
+    """It is not reverted for ever to a profile that failed, too."""
     group = halted(groups, roll_back="false")
     worse = groups.profile("worse")
     groups.rpc.change_group(groups.world.ctxt, group, GroupChanges(profile_id=worse))
@@ -325,7 +325,7 @@ def test_members_that_do_not_wait_for_room_fail(
 
 
 def hasten_all(groups: Groups, group: str, until: Callable[[], bool]) -> None:
-    """Have every back-off be over at once."""
+    """End every back-off at once."""
 
     def step() -> bool:
         # The group's operation waits in a commit of its own, after the group's.

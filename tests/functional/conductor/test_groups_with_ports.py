@@ -71,7 +71,7 @@ class WithPorts(Stateful):
         return {key: one.server_uuid for key, one in self.ports().items()}
 
     def right(self) -> None:
-        """Each member's server has what its place keeps, and there is no other port."""
+        """Each member's server has the ports of its place, and there is no other port."""
         assert self.users() == {
             one: member.server_uuid for member in self.members() for one in member.ports
         }
@@ -136,7 +136,7 @@ def test_another_profile_has_the_ports_of_its_networks(wired: WithPorts) -> None
     assert {index: some[1:] for index, some in both.items()} == first
     assert before.items() <= wired.identities().items()
     wired.right()
-    # What this one does not have remains the place's, for another one that has it again.
+    # What this profile lacks remains the place's, for a later profile with that network.
     wired.replace_by(group, wired.of_networks(wired.second), 2)
     assert wired.kept() == both
     assert [wired.users()[some[1]] for some in both.values()] == ["", ""]

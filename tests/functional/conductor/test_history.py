@@ -80,7 +80,7 @@ def operation(
 
 
 def kept(store: Store) -> dict[str, set[int]]:
-    """Of which operations each table still tells."""
+    """The operations that each table still records."""
     with store.read() as connection:
         return {
             name: set(

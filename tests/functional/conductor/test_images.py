@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def tell(world: World, *images: ImageFacts) -> None:
+def report(world: World, *images: ImageFacts) -> None:
     cluster = ClusterFacts("sim1", "9.2", True, images, 100_000, 100_009)
     world.conductor.reports.heartbeat(Heartbeat("w1", clock.utcnow(), (), (), (cluster,)))
 
@@ -35,12 +35,12 @@ def tell(world: World, *images: ImageFacts) -> None:
 def test_an_image_needs_a_flavor_with_room_for_its_disk(world: World) -> None:
     assert [row.min_disk_gib for row in world.rows(schema.images)] == [0]
     image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
-    tell(world, dataclasses.replace(image, virtual_size_bytes=3 * GIB))
+    report(world, dataclasses.replace(image, virtual_size_bytes=3 * GIB))
     (row,) = world.rows(schema.images)
     assert (row.virtual_size_bytes, row.min_disk_gib) == (3 * GIB, 3)
-    tell(world, dataclasses.replace(image, virtual_size_bytes=3 * GIB + 1))
+    report(world, dataclasses.replace(image, virtual_size_bytes=3 * GIB + 1))
     assert world.rows(schema.images)[0].min_disk_gib == 4
-    tell(world)
+    report(world)
     assert world.rows(schema.images) == []
 
 
@@ -51,7 +51,7 @@ def test_images_are_as_the_configuration_describes_them(world: World) -> None:
     reports._descriptions = image_properties.parse(
         ["debian-*; hw_firmware_type=uefi; min_disk=2; min_ram=512", "*-11; hw_firmware_type=bios"]
     )
-    tell(world, image)
+    report(world, image)
     (row,) = world.rows(schema.images)
     assert (row.properties, row.min_disk_gib, row.min_ram_mib) == (
         {"hw_firmware_type": "uefi"},
@@ -59,7 +59,7 @@ def test_images_are_as_the_configuration_describes_them(world: World) -> None:
         512,
     )
     reports._descriptions = ()
-    tell(world, image)
+    report(world, image)
     (row,) = world.rows(schema.images)
     assert (row.properties, row.min_disk_gib, row.min_ram_mib) == ({}, 3, 0)
 
@@ -77,8 +77,8 @@ def test_a_cd_is_used_where_it_lies(world: World) -> None:
     """No template is reserved for a server that is made from it, and a rescue needs no room."""
     volid = "shared:iso/install.iso"
     image = ImageFacts(IMAGE, "install.iso", volid, GIB, "iso", "s", virtual_size_bytes=GIB)
-    tell(world)
-    tell(world, image)
+    report(world)
+    report(world, image)
     (uuid,) = world.create()
     build = world.compute.wait_for(1)
     assert isinstance(build, Build)

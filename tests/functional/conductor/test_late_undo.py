@@ -1,4 +1,4 @@
-"""A worker wakes late and would undo what meanwhile is a server in use: it asks the ledger first.
+"""A worker wakes late and would undo what is a server in use by then: it asks the ledger first.
 
 Real agents work here, on VMs that are kept in memory; what hangs is their hypervisor's answer.
 """
@@ -57,7 +57,7 @@ class HangingHypervisor(NullHypervisor):
 
 
 class AskedLedger:
-    """A worker's way to the conductor's ledger; keeps what may be undone was asked of."""
+    """A worker's way to the conductor's ledger; records what it is asked whether to undo."""
 
     def __init__(self, reports: Reports, worker: str, asked: list[Working]) -> None:
         self._reports, self._worker, self._asked = reports, worker, asked

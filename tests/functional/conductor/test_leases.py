@@ -1,4 +1,4 @@
-"""Conductors and agents die; the next one goes on from the record."""
+"""Conductors and agents die; the next one continues from the record."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_create_is_found_by_its_call(world: World) -> None:
 
 
 def test_a_server_is_created_once(world: World) -> None:
-    """Two conductors at once, neither of which has seen the other."""
+    """Two conductors at once, neither aware of the other."""
     uuid = "5f8f1c9e-3a3b-4a6e-9d0a-000000000001"
     first, begun = world.conductor.creates.create(world.ctxt, a_request(uuid))
     second, none = world.conductor.creates.create(world.ctxt, a_request(uuid))

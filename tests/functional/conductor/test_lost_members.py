@@ -204,7 +204,7 @@ def test_a_member_whose_vm_somebody_destroys_is_replaced_in_its_place(site: Site
     group, (first, *others) = site.spread()
     vmid = int(site.world.row(first).vmid)
     for _ in range(2):
-        follow.tell(site.world, low=vmid, high=vmid)
+        follow.report(site.world, low=vmid, high=vmid)
     new = site.replaced(first)
     assert site.settled(group, 3) == [new, *others]
     (fault,) = [one for one in site.world.rows(schema.faults) if one.server_uuid == first]

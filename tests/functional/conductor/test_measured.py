@@ -55,17 +55,17 @@ def test_each_failed_attempt_is_counted_by_category(world: World) -> None:
 
 
 def test_what_is_rolled_back_is_not_counted(world: World) -> None:
-    store, told = world.conductor.store, []
+    store, called = world.conductor.store, []
 
     def fails(connection: Transaction) -> None:
-        after_commit(connection, lambda: told.append("never"))
+        after_commit(connection, lambda: called.append("never"))
         raise Unavailable("no")
 
     with pytest.raises(Unavailable):
         store.run(fails)
-    store.run(lambda connection: after_commit(connection, lambda: told.append("once")))
+    store.run(lambda connection: after_commit(connection, lambda: called.append("once")))
     store.run(lambda connection: None)
-    assert told == ["once"]
+    assert called == ["once"]
 
 
 def test_an_operation_that_ended_already_is_not_counted_again(world: World) -> None:

@@ -36,7 +36,7 @@ class Checked(Groups):
     def report(self, *names: str, well: bool, worker: str = "w1", long_ago: bool = True) -> None:
         """An agent reports what it saw of these members; an hour ago, if not just now."""
         result = CheckResult.WELL if well else CheckResult.SICK
-        # One that is being replaced may be gone since its name was read.
+        # A member that is being replaced may be gone since its name was read.
         asked = [one for name, one in self.asked().items() if name in names]
         found = [
             GuestHealth(one.server_uuid, one.begins_at, result, "" if well else NO_ANSWER)

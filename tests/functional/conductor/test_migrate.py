@@ -133,7 +133,7 @@ def test_a_reversion_goes_back(world: World, was: str) -> None:
     assert migration(world).status == "reverted"
 
 
-def test_a_drive_that_is_made_anew_names_the_tagged_devices(world: World) -> None:
+def test_a_drive_that_is_made_again_names_the_tagged_devices(world: World) -> None:
     subnet = networks.parse_subnet("vmbr0=10.0.0.0/24")
     world.conductor.store.run(lambda connection: networks.ensure_subnet(connection, subnet))
     network = next(str(row.id) for row in world.rows(schema.networks) if row.bridge == "vmbr0")
@@ -249,7 +249,7 @@ def test_what_can_t_be_done_is_undone(world: World, stage: str) -> None:
 
 
 def test_without_its_vm_the_way_back_has_an_end(world: World) -> None:
-    """Somebody removed the VM meanwhile: nothing can be put back, however often it is tried."""
+    """Somebody removed the VM: nothing can be put back, however often it is tried."""
     agents = a_server(world)
     world.migrate(agents.uuid)
     agents.next(Power, power_state=4)

@@ -110,7 +110,7 @@ def accepted(world: World, count: int) -> tuple[str, ...]:
 
 
 def hurried(world: World, done: Callable[[], bool]) -> None:
-    """Return when it is done. Whoever had it in hand is gone; pauses end early."""
+    """Return when it is done. The conductor that worked on it is gone; pauses end early."""
     deadline, tick = clock.after(30), threading.Event()
     columns = schema.operations.c
     pausing = schema.operations.update().where(columns.lease_owner.is_(None))
@@ -187,7 +187,7 @@ def test_with_room_for_all_those_taken_over_are_built(world: World) -> None:
     assert {world.row(uuid).task_state for uuid in uuids} == {"spawning"}
 
 
-def test_a_server_that_was_deleted_meanwhile_is_none_too_few(world: World) -> None:
+def test_a_server_that_was_deleted_in_between_is_none_too_few(world: World) -> None:
     world.scheduler.room = 4
     uuids = accepted(world, 5)
     world.act(uuids[1], "delete")

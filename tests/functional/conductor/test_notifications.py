@@ -211,7 +211,7 @@ def test_a_build_that_failed(world: World, bus: Bus, sender: Sender) -> None:
     assert "does not exist" in older.payload["message"]
 
 
-def test_changes_of_state_are_told_when_wanted(world: World, bus: Bus) -> None:
+def test_changes_of_state_are_sent_when_wanted(world: World, bus: Bus) -> None:
     sender = send_notifications(
         world.conductor, bus, kind="versioned", on_state_change="vm_and_task_state"
     )
@@ -236,7 +236,7 @@ def test_changes_of_state_are_told_when_wanted(world: World, bus: Bus) -> None:
     assert bus.names(UNVERSIONED) == []
 
 
-def test_only_tags_are_told_otherwise(world: World, bus: Bus, sender: Sender) -> None:
+def test_only_tags_are_sent_otherwise(world: World, bus: Bus, sender: Sender) -> None:
     uuid = a_server(world)
     store = world.conductor.store
 
@@ -334,7 +334,7 @@ def test_one_that_can_t_be_shown_is_set_aside(world: World, bus: Bus, sender: Se
     uuid = a_server(world)
     bad = {"event": "instance.pause.start", "message_id": "m", "server_uuid": uuid}
     rows = [
-        # Not a server's; one that is too large; one that its bus can't take; a good one.
+        # Not a server's; too large; breaking the sender; a good one.
         {**bad, "server_uuid": "nobody", "body": {}},
         {**bad, "body": {"server": {"meta": {"a": "x" * (1 << 20)}}}},
         {**bad, "event": "instance.suspend.start", "body": {}},

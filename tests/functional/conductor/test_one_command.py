@@ -85,7 +85,7 @@ class Removing(Removal[Work], Flow):
 
 
 class Unwound(UnwoundCommand[Work, Removed], Flow):
-    """One that leaves something."""
+    """A command that leaves something."""
 
     def stages(self) -> tuple[Stage[Work], ...]:
         (stage,) = super().stages()
@@ -137,7 +137,7 @@ class Play:
         self.world.conductor.store.run(lambda c: c.execute(update))
 
     def go(self) -> None:
-        """Have it carried out as far as it goes."""
+        """Have it carried out as far as possible."""
         self.runner.resume(self.now, fresh=False)
 
     def answer(self, failure: Failure | None = None, **seen: Any) -> None:

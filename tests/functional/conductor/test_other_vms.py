@@ -173,7 +173,7 @@ def test_what_is_the_records_is_no_others(world: World) -> None:
     seen(world, there(world, server.vmid, nic("10.0.0.50")))
     assert world.rows(schema.other_vms) == []
     assert world.compute.asked_for == []
-    # A VM that is given up stays, with its addresses.
+    # A VM that is given up remains, with its addresses.
     world.conductor.store.run(lambda c: vmids.quarantine(c, "sim1", server.vmid, "left"))
     seen(world, there(world, server.vmid, nic("10.0.0.50")))
     assert [row.vmid for row in world.rows(schema.other_vms)] == [server.vmid]
@@ -191,7 +191,7 @@ def test_each_is_read_once_and_again_when_it_changes(world: World) -> None:
     seen(world, vms[3], all_of_them=False)
     assert world.compute.asked_for[1:] == [[3]]
     assert port(world).ip == "10.0.0.51"
-    # One that moved is another node's.
+    # A VM that moved is another node's.
     seen(world, *vms[:3], VmFacts(3, "pve2", 1), *vms[4:])
     assert world.compute.asked_for[2:] == [[3]]
 

@@ -98,7 +98,7 @@ def test_deletes_end_although_placement_was_away(world: World) -> None:
     assert world.placement.claims
 
 
-def test_a_server_that_moved_meanwhile_moves_none(world: World) -> None:
+def test_a_server_that_moved_in_between_moves_none(world: World) -> None:
     first, second = builds(world, 2)
     store = world.conductor.store
     with store.read() as connection:

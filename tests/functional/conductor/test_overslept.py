@@ -163,7 +163,7 @@ def test_builds_that_ended_are_adopted(world: World) -> None:
 
 
 def test_what_is_not_as_it_should_be_is_left_as_it_is(world: World) -> None:
-    """A VM that is stopped by now, or half made: the record keeps it, and says so."""
+    """A VM that is stopped by now, or half made: the record retains it, and says so."""
     (uuid,) = world.create()
     world.compute.wait_for(1)
     world.conductor.runner.stop()
@@ -236,7 +236,7 @@ def test_a_rebuild_that_stood_still_shows_the_disk_that_its_vm_has(
     world: World, has_old: bool
 ) -> None:
     """Its VM was stopped for it: with its old disk the record is of that again, and with neither
-    proven it stays in ERROR; another rebuild ends both."""
+    proven it remains in ERROR; another rebuild ends both."""
     (uuid,) = world.create()
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)
     before = world.until(uuid, "active")
@@ -311,7 +311,7 @@ def test_what_was_late_while_a_conductor_ran_is_removed(world: World) -> None:
 def test_what_another_conductor_may_not_have_read_is_looked_at(
     world: World, seconds: int, in_order: bool, looks: bool
 ) -> None:
-    """The build has ended, and its agent's word lies in the queue of one that stands still."""
+    """The build has ended, and its agent's report lies in the queue of a frozen conductor."""
     (uuid,) = world.create()
     world.compute.wait_for(1)
     store = world.conductor.store
@@ -337,7 +337,7 @@ def test_what_another_conductor_may_not_have_read_is_looked_at(
 
 
 @pytest.mark.parametrize("in_order", [False, True], ids=["frozen", "stopped in order"])
-def test_a_conductor_that_stood_still_alone_looks_at_what_passed_meanwhile(
+def test_a_conductor_that_stood_still_alone_looks_at_what_passed_since_then(
     world: World, in_order: bool
 ) -> None:
     """Others signed, but what agents reported may wait for it to be read."""
@@ -435,7 +435,7 @@ def test_two_conductors_that_wake_mark_once(world: World) -> None:
 
 
 def test_a_clock_that_is_ahead_sees_no_gap_at_every_turn(world: World) -> None:
-    """Each conductor goes by its own signs: one whose clock is two minutes ahead has seen all."""
+    """Each conductor follows its own signs: one whose clock is two minutes ahead has seen all."""
     world.create()
     world.compute.wait_for(1)
     world.conductor.runner.stop()

@@ -1,4 +1,4 @@
-"""Interfaces attached and detached: ports, addresses, tags, and servers that go meanwhile."""
+"""Interfaces attached and detached: ports, addresses, tags; servers deleted in between."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def network(world: World) -> str:
 
 @pytest.fixture
 def server(world: World, network: str) -> str:
-    """One that is active, with an interface that has a tag."""
+    """An active server, with an interface that has a tag."""
     (uuid,) = world.create(networks=(RequestedNetwork(network, tag="front"),))
     command = world.compute.wait_for(1)
     assert isinstance(command, Build)
@@ -83,7 +83,7 @@ def test_an_interface_comes_and_goes(world: World, server: str, network: str) ->
     assert (command.on, command.slot, command.nic.port_id) == (True, 1, port_id)
     assert (command.nic.ip, command.nic.tag) == ("10.0.0.3", "back")
     assert command.size.vcpus == world.row(server).vcpus
-    # Other actions may begin meanwhile, and the address is taken.
+    # Other actions may begin at the same time, and the address is taken.
     assert world.row(server).task_state is None
     assert [row.ip for row in world.rows(schema.ports)].count("10.0.0.3") == 1
     world.answer(command, ok=True, power_state=PowerState.RUNNING)

@@ -23,7 +23,7 @@ def a_beat(cluster: str, volid: str) -> Heartbeat:
     return Heartbeat(f"w-{cluster}", clock.utcnow(), (), (), (facts,))
 
 
-def test_clusters_that_tell_of_one_image_at_once_are_both_kept(
+def test_clusters_that_report_one_image_at_once_are_both_kept(
     postgres_url: str,  # noqa: F811
 ) -> None:
     writer = engine.writer(postgres_url)

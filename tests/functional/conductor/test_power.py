@@ -27,7 +27,7 @@ ACTIONS = {
 
 
 def a_server(world: World, vm_state: str) -> str:
-    """One that was built, and is in that state."""
+    """A server that was built, and is in that state."""
     (uuid,) = world.create()
     world.answer(world.compute.wait_for(1), ok=True, power_state=1)
     world.until(uuid, "active")
@@ -81,7 +81,7 @@ def test_an_action_that_fails_leads_out_of_error_where_the_vm_is_well(world: Wor
     world.act(uuid, "reboot-hard")
     world.answer(world.compute.wait_for(2), ok=False, failure=FORBIDDEN, power_state=1)
     world.until(uuid, "active")
-    # And so does one that succeeds.
+    # And so does an action that succeeds.
     world.conductor.store.run(
         lambda c: c.execute(schema.servers.update().values(vm_state="error"))
     )
@@ -99,7 +99,7 @@ def test_what_passes_is_waited_for(world: World, action: str, failure: Failure) 
     world.answer(world.compute.wait_for(2), ok=False, failure=failure, power_state=1)
     world.until_faults(1)
     waiting = operation(world)
-    # The pause is written down: a restart doesn't begin it anew.
+    # The pause is written down: a restart doesn't begin it again.
     pause = (waiting.not_before - before).total_seconds()
     first = BACKOFF_SECONDS[0]
     assert first * (1 - JITTER) <= pause <= first * (1 + JITTER) + 5

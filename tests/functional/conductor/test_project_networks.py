@@ -191,7 +191,7 @@ def seen(world: World, *vms: VmFacts) -> None:
     eventually(lambda: all(row.read_at for row in world.rows(schema.other_vms)))
 
 
-def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
+def test_a_tag_that_a_vm_of_others_has_is_reported_and_not_given_out(
     world: World, networks: NetworkEndpoint
 ) -> None:
     def audited(*tags: SeenTag, complete: bool = True) -> set[str]:
@@ -214,7 +214,7 @@ def test_a_tag_that_a_vm_of_others_has_is_told_and_not_given_out(
     assert tags() == {1001}
     with pytest.raises(Conflict, match="No project network is available"):
         networks.create_networks(OURS, [NewNetwork("p", "second", mtu=1400)])
-    # An agent that began anew has not read that VM yet.
+    # A restarted agent has not read that VM yet.
     assert audited(complete=False) == {"sim1/900/vmbr1/1000"}
     assert audited() == set()
     seen(world)

@@ -181,11 +181,11 @@ def test_a_mark_that_is_seen_while_it_is_decided_is_decided_on_later(
     cloud = world.conductor.cloud
     ask = world.compute.ask
 
-    def meanwhile(*asked: Any) -> Any:
+    def see_mark_then_ask(*asked: Any) -> Any:
         cloud.store.run(lambda c: restored.look(c, [Marked("sim2", VMID + 1, mark)]))
         return ask(*asked)
 
-    world.compute.ask = meanwhile  # type: ignore[method-assign]
+    world.compute.ask = see_mark_then_ask  # type: ignore[method-assign]
     cloud.guard.expire()
     report = Restorer(cloud, gatherer, world.conductor.runner).run(apply=True)
     assert not report["released"]

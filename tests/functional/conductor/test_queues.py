@@ -45,9 +45,9 @@ def store(url: str) -> Iterator[Store]:  # noqa: F811
     reader.dispose()
 
 
-def beat(store: Store, told: Queues | None, facts: tuple[HostFacts, ...] = ()) -> int:
+def beat(store: Store, reported: Queues | None, facts: tuple[HostFacts, ...] = ()) -> int:
     """Take a heartbeat; return the number of its statements."""
-    heartbeat = Heartbeat("w1", clock.utcnow(), HOSTS, facts, queues=told)
+    heartbeat = Heartbeat("w1", clock.utcnow(), HOSTS, facts, queues=reported)
     with counted(store._writer) as count:
         store.run(lambda connection: registry.take(connection, heartbeat))
         return count()

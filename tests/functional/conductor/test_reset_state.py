@@ -1,4 +1,4 @@
-"""A reset of a server's state: the ledger stays whole, whatever is under way."""
+"""A reset of a server's state: the ledger remains whole, whatever is under way."""
 
 from __future__ import annotations
 

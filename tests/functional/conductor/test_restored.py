@@ -250,7 +250,9 @@ def test_a_restart_beside_another_conductor_waits_for_nothing(world: World) -> N
 
 
 @pytest.mark.parametrize("verb", sorted(GIVES_UP))
-def test_the_audit_removes_and_releases_nothing_meanwhile(world: World, verb: str) -> None:
+def test_the_audit_removes_and_releases_nothing_while_the_record_is_held(
+    world: World, verb: str
+) -> None:
     hold(world)
     finding = Kept(
         **{

@@ -1,4 +1,4 @@
-"""What waits goes on early: its cause is seen gone, or an operator asks for it."""
+"""What waits continues early: its cause is seen gone, or an operator asks for it."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def waiting_delete(world: World) -> Any:
     return row
 
 
-def tell(world: World, *vms: VmFacts, **ended: Any) -> None:
+def report(world: World, *vms: VmFacts, **ended: Any) -> None:
     """What an agent saw end."""
     now, nodes = clock.utcnow(), ("pve1", "pve2")
-    told = VmStates("w1", "sim1", now, nodes=nodes, vms=vms, **ended)
-    world.conductor.followed.take(told)
+    states = VmStates("w1", "sim1", now, nodes=nodes, vms=vms, **ended)
+    world.conductor.followed.take(states)
 
 
 def retry(world: World, uuid: str) -> None:
@@ -56,16 +56,16 @@ def retry(world: World, uuid: str) -> None:
 
 def test_an_unlocked_vm_is_deleted_at_once(world: World) -> None:
     server = waiting_delete(world)
-    tell(world, unlocked=(server.vmid + 1,), eased=("elsewhere",))
+    report(world, unlocked=(server.vmid + 1,), eased=("elsewhere",))
     assert world.rows(schema.operations)[-1].not_before is not None
-    tell(world, unlocked=(server.vmid,))
+    report(world, unlocked=(server.vmid,))
     world.answer(world.compute.wait_for(3), ok=True, gone=True)
     world.until(server.uuid, "deleted")
 
 
 def test_a_node_that_takes_work_again_gets_what_waited_for_it(world: World) -> None:
     server = waiting_delete(world)
-    tell(world, eased=(server.node,))
+    report(world, eased=(server.node,))
     world.answer(world.compute.wait_for(3), ok=True, gone=True)
     world.until(server.uuid, "deleted")
 
@@ -77,7 +77,7 @@ def test_a_build_that_waits_for_any_host_goes_on_when_one_is_well(tmp_path: Path
     world.answer(world.compute.wait_for(1), ok=False, failure=SILENT, gone=True)
     world.until_paused(5)
     assert world.row(uuid).host is None
-    tell(world, eased=("pve1",))
+    report(world, eased=("pve1",))
     world.answer(world.compute.wait_for(2), ok=True, power_state=1)
     world.until(uuid, "active")
     world.close()
@@ -86,7 +86,7 @@ def test_a_build_that_waits_for_any_host_goes_on_when_one_is_well(tmp_path: Path
 def test_what_is_held_waits_for_its_release(world: World) -> None:
     server = waiting_delete(world)
     world.conductor.custody.hold_server(ADMIN, server.uuid, held=True)
-    tell(world, unlocked=(server.vmid,), eased=(server.node,))
+    report(world, unlocked=(server.vmid,), eased=(server.node,))
     with pytest.raises(Conflict, match="held"):
         retry(world, server.uuid)
     world.conductor.runner.look()

@@ -1,4 +1,4 @@
-"""Server groups: strict policies hold whoever races, and places go back with the host."""
+"""Server groups: strict policies hold in any race, and places go back with the host."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_a_server_that_was_moved_takes_its_place_along(world: World) -> None:
     assert places(world) == [("pve1", 0)]
 
 
-def test_a_host_that_changed_its_zone_meanwhile_is_lost(world: World) -> None:
+def test_a_host_that_changed_its_zone_in_between_is_lost(world: World) -> None:
     store = world.conductor.store
     number = store.run(lambda c: aggregates.create(c, "a", "az2"))
     store.run(lambda c: aggregates.add_host(c, number, "pve2"))

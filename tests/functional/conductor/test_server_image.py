@@ -92,7 +92,7 @@ def test_an_image_is_made(world: World, server: str) -> None:
     assert (made.status, made.size_bytes, made.virtual_size_bytes) == ("active", 5, 2 * GIB)
     assert (made.min_disk_gib, made.disk_format) == (2, "raw")
     assert made.locations == {"sim1": f"local:base-{command.placed.vmid}-disk-0"}
-    # A heartbeat, which tells of the import storages alone, leaves it there.
+    # A heartbeat, which reports the import storages alone, leaves it there.
     world.beat()
     assert image(world, image_id).status == "active"
     remove_image.delete(world.conductor.cloud, world.ctxt, str(image_id))
@@ -115,7 +115,7 @@ def test_a_server_of_it_is_built_where_it_is(world: World, server: str) -> None:
     assert (build.image.template_only, build.template.vmid) == (True, command.placed.vmid)
     world.answer(build, ok=True, power_state=1)
     world.until(uuid, "active")
-    # Its disk may hang on the template, which stays until the server goes.
+    # Its disk may hang on the template, which remains until the server is deleted.
     remove_image.delete(world.conductor.cloud, world.ctxt, str(image_id))
     assert held(world) == 1
     assert [one.action for one in world.rows(schema.operations)].count("remove-template") == 0

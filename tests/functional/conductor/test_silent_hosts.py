@@ -1,4 +1,4 @@
-"""A build goes on at the next host when the agent of its own falls silent."""
+"""A build continues at the next host when the agent of its own falls silent."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_a_server_that_is_deleted_leaves_the_removal_to_go_on(world: World) -> N
     destroy = removal(world)
     assert destroy.placed == first.placed
     world.answer(destroy, ok=True, gone=True)
-    # The build's agent was never heard of: what it may have made is looked for once more.
+    # The build's agent never reported: what it may have made is looked for once more.
     again = next(
         one
         for number in (4, 5)

@@ -2,7 +2,7 @@
 
 The table has what those of moves need: several stages under one task_state, commands to agents
 between them, undos by agents, by the conductor and within the database, and a point of no return.
-Its conductor dies at every commit, once right before and once right after; another one goes on.
+Its conductor dies at every commit, once right before and once right after; another one continues.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Story:
         self.first, self.second = world.conductor, world.add_conductor("c2")
 
     def begin(self) -> Operation:
-        """Ask for it anew, of a server that is active."""
+        """Ask for it again, of a server that is active."""
         change = schema.servers.update().values(vm_state=VmState.ACTIVE)
         self.second.store.run(lambda c: c.execute(change))
         self.trail.clear()
@@ -98,7 +98,7 @@ class Story:
 
 
 class Move:
-    """The flow of the table; ``story`` is told what it does."""
+    """The flow of the table; ``story`` records what it does."""
 
     def __init__(self, conductor: Conductor, story: Story) -> None:
         self._cloud, self._story = conductor.cloud, story

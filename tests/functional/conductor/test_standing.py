@@ -28,7 +28,7 @@ TRAIT = "COMPUTE_STATUS_DISABLED"
 
 
 class Site:
-    """A world with the doors of services; placement is told by hand."""
+    """A world with the doors of services; placement is updated by hand."""
 
     def __init__(self, world: World) -> None:
         self.world, self.placement, self.schedulers = world, Placement(), Schedulers()
@@ -47,11 +47,11 @@ class Site:
         return found
 
     def set(self, host: str, **changes: Any) -> AllAggregates:
-        """Returns what schedulers were told."""
+        """Returns what schedulers received."""
         values = {"disabled": None, "reason": None, "forced_down": None, **changes}
         self.doors.update_service(RequestContext(), self.service(host), **values)
-        assert self.schedulers.told is not None
-        return self.schedulers.told
+        assert self.schedulers.received is not None
+        return self.schedulers.received
 
     def delete(self, host: str) -> None:
         self.doors.delete_service(RequestContext(), self.service(host))
@@ -108,8 +108,8 @@ def test_a_disabled_host_s_provider_is_waited_for(site: Site) -> None:
 def test_the_provider_of_a_deleted_service_goes(site: Site) -> None:
     site.placement.used.add("uuid-pve2")
     site.delete("pve2")
-    assert site.schedulers.told is not None
-    assert site.schedulers.told.hosts == ("pve1",)
+    assert site.schedulers.received is not None
+    assert site.schedulers.received.hosts == ("pve1",)
     # What somebody still has of it is released first.
     assert not site.notifier.update_placement()
     assert "uuid-pve2" in site.placement.known
@@ -131,10 +131,10 @@ def test_a_deleted_service_whose_agent_still_beats_comes_back_whole(site: Site) 
     assert site.placement.known == {"uuid-pve1", "uuid-pve2"}
 
 
-def test_a_host_that_comes_back_with_all_that_is_to_tell_is_asked_all_the_same(
+def test_a_host_that_comes_back_with_a_whole_report_is_asked_all_the_same(
     site: Site,
 ) -> None:
-    """Somebody else may have had it tell everything; of its provider that says nothing."""
+    """Somebody else may have asked for that report; it says nothing of its provider."""
     site.delete("pve2")
     assert site.notifier.update_placement()
     site.world.beat()
@@ -176,7 +176,7 @@ def test_whose_question_was_lost_is_asked_again(site: Site) -> None:
 
 def test_a_host_that_comes_back_while_its_provider_goes_makes_it_again(site: Site) -> None:
     site.delete("pve2")
-    site.placement.meanwhile = site.world.beat
+    site.placement.during_request = site.world.beat
     assert site.notifier.update_placement()
     # When it came, and once more when the provider had gone.
     assert site.world.compute.introduced == ["w1", "w1"]
@@ -191,21 +191,21 @@ def test_a_host_that_is_only_named_while_its_provider_goes_makes_it_again(site: 
     assert site.world.compute.introduced == ["w1", "w1"]
 
 
-def test_a_host_whose_provider_went_unheard_of_makes_it_again(site: Site) -> None:
+def test_a_host_whose_provider_was_deleted_without_an_answer_makes_it_again(site: Site) -> None:
     def lost() -> None:
         site.world.beat()
         site.placement.known.discard("uuid-pve2")
         raise Unavailable("The answer is lost.")
 
     site.delete("pve2")
-    site.placement.meanwhile = lost
+    site.placement.during_request = lost
     assert not site.notifier.update_placement()
     assert site.world.compute.introduced == ["w1"]
     assert site.notifier.update_placement()
     assert site.world.compute.introduced == ["w1", "w1"]
 
 
-# --- schedulers that haven't heard of it
+# --- schedulers that don't know it yet
 
 
 def unusable(world: World, how: str) -> None:

@@ -40,7 +40,7 @@ def keeper(world: World) -> TemplateKeeper:
 
 
 def beat(world: World, *, images: bool = True, shared: bool = False) -> None:
-    """The agents tell of the cluster: with the image or another, on local or shared storage."""
+    """The agents report the cluster: with the image or another, on local or shared storage."""
     now = clock.utcnow()
     storage = StorageFacts("local", "dir", shared, True, 1000, 900)
     with world.conductor.store.read() as connection:
@@ -49,8 +49,8 @@ def beat(world: World, *, images: bool = True, shared: bool = False) -> None:
     there = ImageFacts(
         facts[0].images[0], "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s"
     )
-    told = (there if images else OTHER_IMAGE,)
-    cluster = ClusterFacts("sim1", "9.2", True, told, 100_000, 100_009)
+    reported = (there if images else OTHER_IMAGE,)
+    cluster = ClusterFacts("sim1", "9.2", True, reported, 100_000, 100_009)
     world.conductor.reports.heartbeat(Heartbeat("w1", now, ("pve1", "pve2"), facts, (cluster,)))
 
 
@@ -177,7 +177,7 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     assert (row.vmid, row.reason) == (command.placed.vmid, templates.RETIRING)
     assert command.placed.cluster == "sim1"
     assert command.operation_id
-    # Begun once; what isn't heard of is asked for again.
+    # Begun once; what isn't reported is asked for again.
     long_ago(world)
     keeper.tidy()
     assert len(retirements(world)) == 1
@@ -212,7 +212,7 @@ def test_what_nobody_needs_is_removed_after_its_grace_and_forgotten_once_gone(
     world.until_operation("done", "done")
     assert world.rows(schema.templates) == []
     assert [row for row in world.rows(schema.vmids) if row.server_uuid is None] == []
-    # Told twice, when somebody else may have the VMID.
+    # Reported twice, when somebody else may have the VMID.
     world.conductor.reports.take([answer(command, Removed(True, gone=True))])
 
 
@@ -222,7 +222,7 @@ def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
     uuid, build = active(world)
     since = template_row(world).since
 
-    def told(outcome: Outcome, host: str = "pve1") -> str | None:
+    def reason_after(outcome: Outcome, host: str = "pve1") -> str | None:
         """The reason once an agent has said how making it ready went."""
         run, count = world.conductor.store.run, len(world.rows(schema.operations))
         image = build.image
@@ -246,15 +246,15 @@ def test_why_an_image_could_not_be_made_ready_is_reported_until_it_is(
         return reason
 
     full = Built(False, Failure(Category.STORAGE_FULL, "No room.", remedy="add a disk"))
-    assert told(full, host="a-stranger") is None
+    assert reason_after(full, host="a-stranger") is None
     why = "The image could not be made ready ahead of a build. storage_full on pve1: No room."
-    assert told(full) == f"{why} Remedy: add a disk."
+    assert reason_after(full) == f"{why} Remedy: add a disk."
     assert template_row(world).since == since
     keeper.tidy()
     assert template_row(world).reason is not None
-    assert told(Built(True)) is None
-    # A build made it meanwhile: the agents see it.
-    assert told(full) is not None
+    assert reason_after(Built(True)) is None
+    # A build has made it since then: the agents see it.
+    assert reason_after(full) is not None
     with world.conductor.store.read() as connection:
         facts, _ = registry.host(connection, "pve1")
     facts = dataclasses.replace(facts, cached_images=(world.row(uuid).image_id,))

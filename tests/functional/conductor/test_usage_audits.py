@@ -1,4 +1,4 @@
-"""``instance.exists``: which servers of an audit period are told of, and that each is once."""
+"""``instance.exists``: sent for which servers of an audit period, and once for each."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def an_audit(
     return UsageAudits(store, "day", most, wake, now=lambda: now)
 
 
-def told(store: Store) -> list[str]:
+def outboxed(store: Store) -> list[str]:
     with store.read() as connection:
         outbox = schema.notification_outbox
         query = sa.select(outbox.c.server_uuid).order_by(outbox.c.id)
         return list(connection.execute(query).scalars())
 
 
-def test_servers_that_were_there_in_the_period_are_told_of_once(store: Store) -> None:
+def test_servers_that_were_there_in_the_period_are_recorded_once(store: Store) -> None:
     fill(
         store,
         a_full_server(1, launched_at=LONG_AGO),
@@ -83,16 +83,16 @@ def test_servers_that_were_there_in_the_period_are_told_of_once(store: Store) ->
         a_full_server(9, launched_at=LONG_AGO, host="pve2"),
     )
     assert an_audit(store).look() is None
-    assert told(store) == [uuid_of(number) for number in (1, 2, 3, 4, 9)]
+    assert outboxed(store) == [uuid_of(number) for number in (1, 2, 3, 4, 9)]
     with store.read() as connection:
         done = find(connection, (BEGIN, END))
     assert done is not None
     assert (done.servers_by_host, done.finished_at is None) == ({"pve1": 4, "pve2": 1}, False)
     assert an_audit(store).look() is None
-    assert len(told(store)) == 5
+    assert len(outboxed(store)) == 5
     # The next day's.
     assert an_audit(store, now=NOW + DAY).look() is None
-    assert told(store)[5:] == [uuid_of(number) for number in (1, 2, 4, 6, 9)]
+    assert outboxed(store)[5:] == [uuid_of(number) for number in (1, 2, 4, 6, 9)]
 
 
 def test_what_is_sent_is_as_nova_sends_it(store: Store) -> None:
@@ -148,37 +148,37 @@ def test_the_next_conductor_goes_on_where_one_died(store: Store) -> None:
     for done in (0, 2, 4):
         with dies_at(store, "INSERT INTO notification_outbox"), pytest.raises(Killed):
             an_audit(store, most=4).look()
-        assert told(store) == whole[:done]
+        assert outboxed(store) == whole[:done]
         with pytest.raises(Killed):
             an_audit(store, die, most=4).look()
-        assert told(store) == whole[: done + 2]
+        assert outboxed(store) == whole[: done + 2]
         # They stay to be counted, and are in nobody's way.
         store.run(lambda c: c.execute(outbox.update().values(set_aside_at=NOW)))
     assert an_audit(store, die).look() is None
 
 
-def test_no_more_is_told_than_the_outbox_has_room_for(store: Store) -> None:
+def test_no_more_is_recorded_than_the_outbox_has_room_for(store: Store) -> None:
     fill(store, *servers(7))
     audit = an_audit(store, most=4)
     seen = []
     while (again := audit.look()) is not None:
         assert again == MORE_SECONDS
-        seen.append(len(told(store)))
+        seen.append(len(outboxed(store)))
         store.run(lambda c: c.execute(schema.notification_outbox.delete()))
     assert seen == [4]
-    assert len(told(store)) == 3
+    assert len(outboxed(store)) == 3
 
 
-def test_a_period_that_was_not_told_in_time_is_given_up(
+def test_a_period_that_was_not_recorded_in_time_is_given_up(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(store, *servers(7))
     assert an_audit(store, most=2).look() == MORE_SECONDS
-    begun = len(told(store))
+    begun = len(outboxed(store))
     assert begun < 7
     late = an_audit(store, now=NOW + 5 * DAY)
     assert late.look() is None
-    assert len(told(store)) == begun + 7
+    assert len(outboxed(store)) == begun + 7
     assert "The usage audit from 2026-03-16" in caplog.text
     with store.read() as connection:
         assert find(connection, (BEGIN, END)) is None
@@ -192,8 +192,8 @@ def test_of_old_periods_some_are_kept(store: Store) -> None:
         assert connection.execute(query).scalar_one() == usage_audits.KEPT
 
 
-def test_of_two_conductors_one_tells(store: Store) -> None:
-    """The second has read how far it was told before the first told more."""
+def test_of_two_conductors_one_records_a_server(store: Store) -> None:
+    """The second has read how far the audit is before the first writes more."""
     fill(store, *servers(3))
     first, second = an_audit(store), an_audit(store)
     known = second._begin((BEGIN, END))
@@ -201,4 +201,4 @@ def test_of_two_conductors_one_tells(store: Store) -> None:
         found = usage_audits.page(connection, (BEGIN, END), 0, 100)
     assert first.look() is None
     second._write_page((BEGIN, END), known, found)
-    assert len(told(store)) == 3
+    assert len(outboxed(store)) == 3

@@ -1,4 +1,4 @@
-"""Ports that users make: given to servers by their ids, and kept when the server goes."""
+"""Ports that users make: given to servers by their ids, and kept when the server is deleted."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_others_ports_are_not_there(world: World, make: Make, ports: PortEndpoin
 
 
 def plugged(world: World, count: int, on: bool) -> None:
-    """The agent does what it is told."""
+    """The agent carries out the command."""
     command = world.compute.wait_for(count)
     assert isinstance(command, Plug)
     assert command.on is on
@@ -199,7 +199,7 @@ def test_a_port_that_no_server_has_goes_at_once(
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind", "told"),
+    ("asked", "kind", "reason"),
     [
         ({"network_id": "nowhere"}, NetworkNotFound, None),
         ({"fixed_ips": (FixedIp(ip_address="10.0.0.1"),)}, Conflict, "IpAddressAlreadyAllocated"),
@@ -209,16 +209,16 @@ def test_a_port_that_no_server_has_goes_at_once(
     ],
 )
 def test_refusals_change_nothing(
-    world: World, make: Make, asked: dict[str, Any], kind: type[MicronovaError], told: str | None
+    world: World, make: Make, asked: dict[str, Any], kind: type[MicronovaError], reason: str | None
 ) -> None:
     make(mac="fa:16:3e:00:00:01")
     with pytest.raises(kind) as refused:
         make(**asked)
-    assert refused.value.details.get("type") == told
+    assert refused.value.details.get("type") == reason
     assert len(world.rows(schema.ports)) == 1
 
 
-def test_a_mac_that_another_gets_meanwhile(
+def test_a_mac_that_another_gets_in_between(
     world: World, make: Make, ports: PortEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(mac="fa:16:3e:00:00:01")
@@ -385,7 +385,7 @@ def test_a_hole_in_a_pool_is_found(world: World, make: Make, ports: PortEndpoint
 
 
 def owned_by(world: World, network: str, project: str, **changes: Any) -> None:
-    """Have a network be a project's, as if it was made through the API."""
+    """Make a network a project's, as if it was made through the API."""
     mine = schema.networks.c.id == network
     values = {"project_id": project, "discovered": False, **changes}
     world.conductor.store.run(

@@ -33,8 +33,8 @@ def host_in_another_cluster(world: World, name: str) -> None:
     other = dataclasses.replace(facts, host=name, node=name, cluster="sim2", uuid=f"uuid-{name}")
     image = ImageFacts(IMAGE, "debian-12", "shared:import/debian-12.qcow2", 1, "qcow2", "s")
     cluster = ClusterFacts("sim2", "9.2", True, (image,), 200_000, 200_009)
-    told: tuple[HostFacts, ...] = (other,)
-    world.conductor.reports.heartbeat(Heartbeat("w2", clock.utcnow(), (name,), told, (cluster,)))
+    hosts: tuple[HostFacts, ...] = (other,)
+    world.conductor.reports.heartbeat(Heartbeat("w2", clock.utcnow(), (name,), hosts, (cluster,)))
 
 
 def test_pauses_grow_with_jitter_and_are_bounded(world: World) -> None:

@@ -1,4 +1,4 @@
-"""VMIDs are reserved once, whoever asks at the same time; so are templates."""
+"""VMIDs are reserved once, however many ask at the same time; so are templates."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def notice(
     gone: tuple[int, ...] = (),
     covered: tuple[int, int] | None = None,
 ) -> None:
-    """What one message tells of cluster c1."""
+    """What one message says of cluster c1."""
     with store.read() as connection:
         there = {vmid: VmFacts(vmid, "pve1", 1) for vmid in seen}
         new, free, _ = vmids.unexplained(connection, "c1", there, gone, covered)
@@ -106,13 +106,13 @@ def test_what_others_were_seen_to_have_is_passed_over_as_long_as_it_is_there(
     }
     assert reserve(store) == low + 4
     assert reserve(store, "c2") == low
-    # One is seen gone; of the others nothing is told.
+    # One is seen gone; nothing is reported of the others.
     notice(store, [], (low + 1,))
     assert low + 1 not in state(store)
-    # All that there is between two VMIDs is told: one is there no more.
+    # Whatever exists between two VMIDs is reported: one is there no more.
     notice(store, [ours, low + 3], covered=(low, low + 3))
     assert state(store).keys() == {ours, low + 3, low + 4}
-    # What is ours, or in doubt, stays so whatever is seen.
+    # What is ours, or in doubt, remains so whatever is seen.
     store.run(lambda c: vmids.quarantine(c, "c1", ours, "a volume"))
     notice(store, [], (ours, low + 4))
     assert state(store)[ours] == "quarantined"

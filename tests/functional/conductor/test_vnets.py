@@ -199,7 +199,7 @@ def test_a_vni_that_was_asked_for_is_not_replaced(world: World, networks: Networ
 
 
 def test_clusters_have_one_vni_for_a_network(world: World) -> None:
-    """One cluster has it already: the others keep its VNI, or do without the network."""
+    """One cluster has the network already: the others use its VNI, or do without."""
     cloud = world.conductor.cloud
     cloud.conf.set_override("tenant_vnets", ["*:tenants:5000-5004"], "networks")
     add_host(world, "far", "sim2")
@@ -257,7 +257,7 @@ def test_a_cluster_that_gets_the_zone_later_gets_the_vnets(world: World) -> None
     at_once(late.look, late.look)
     late.look()
     assert sorted(vnets(world)) == [(kept, "active"), (kept, "making")]
-    # The network is usable as before, and told so.
+    # The network is usable as before, and reported so.
     assert row(world, kept).status == "ACTIVE"
     eventually(lambda: sum(isinstance(one, MakeVnet) for _, one in world.compute.sent) == 3)
     world.answer(last(world, MakeVnet, kept), ok=True, mtu=1450)
@@ -277,7 +277,7 @@ def test_who_names_no_network_gets_a_vnet_where_there_are_no_tags(
     assert row(world, network).status == "BUILD"
     world.answer(last(world, MakeVnet, network), ok=True, mtu=1450)
     eventually(lambda: row(world, network).status == "ACTIVE")
-    # A server of the project goes there, and no second network is made.
+    # A server of the project gets it, and no second network is made.
     [server] = world.create(auto_network=True)
     eventually(lambda: [one.network_id for one in world.rows(schema.ports)] == [network])
     assert world.row(server).project_id == "p"
@@ -314,7 +314,7 @@ def test_the_audit_makes_what_is_missing_and_removes_what_is_left(
 
     world.compute.answering = heal
     report = world.conductor.auditor.audit()
-    # One that the ledger doesn't know is only reported, another cloud's isn't.
+    # A vnet that the ledger doesn't know is only reported, another cloud's isn't.
     assert (report["healed"], report["open"]) == (2, {"vnet_without_network": 1})
     assert {(type(one), one.resource_id) for one in sent} == {(MakeVnet, here), (RemoveVnet, gone)}
     assert row(world, here).status == "ACTIVE"

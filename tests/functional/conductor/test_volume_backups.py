@@ -294,7 +294,7 @@ def test_volumes_are_made_of_it(saved: Saved) -> None:
 
 
 def test_restored_in_place_of_what_a_volume_has(saved: Saved) -> None:
-    """The former holder goes only once the record names the restored one."""
+    """The former holder is removed only once the record names the restored one."""
     site = saved.site
     volume_id = site.made(3)
     backup_id = saved.made(volume_id)
@@ -386,7 +386,7 @@ def test_what_it_cannot_be_restored_into(saved: Saved) -> None:
 
 
 @pytest.mark.parametrize("restored", [True, False])
-def test_a_volume_that_is_deleted_by_force_meanwhile(saved: Saved, restored: bool) -> None:
+def test_a_volume_that_is_deleted_by_force_during_a_restore(saved: Saved, restored: bool) -> None:
     """Both holders go, and then its record."""
     site = saved.site
     volume_id = site.made(3)

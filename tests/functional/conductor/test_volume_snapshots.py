@@ -40,7 +40,7 @@ class Shots:
         self.endpoint = VolumeSnapshotEndpoint(site.world.conductor.cloud)
 
     def volume(self, way: str, **more: Any) -> str:
-        """One that is available, on a storage that makes snapshots in this way."""
+        """An available volume, on a storage that makes snapshots in this way."""
         volume_id = self.site.new(**more)
         command = self.site.last(MakeVolume, volume_id)
         made = MadeVolume(f"data:vm-{command.placed.vmid}-disk-0", 2 << 30, way)
@@ -82,7 +82,7 @@ class Shots:
         return found()[number - 1]
 
     def taken(self, volume_id: str) -> str:
-        """One that is available, in the volume's holder."""
+        """An available snapshot, in the volume's holder."""
         before = len(self.site.world.rows(schema.volume_snapshots))
         snapshot_id = self.take(volume_id)
         number = 1 + sum(
@@ -113,7 +113,7 @@ def test_one_in_the_holder(shots: Shots) -> None:
     assert (command.volid, command.name, command.user) == (volume.volid, row.snapname, None)
     assert (command.placed.vmid, command.storage_way) == (volume.vmid, "online")
     assert len(command.name) == 20
-    # Nothing else is begun with the volume meanwhile.
+    # Nothing else is begun with the volume until then.
     for act in (
         lambda: site.volumes.extend_volume(site.ctxt, volume_id, 5, in_use=False),
         lambda: site.volumes.delete_volume(site.ctxt, volume_id, force=True),

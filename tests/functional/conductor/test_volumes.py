@@ -220,7 +220,7 @@ def test_what_fails_is_in_error_and_leaves_nothing(site: Site) -> None:
     site.world.answer(removal, ok=True, gone=True)
     eventually(lambda: vmids(site) == before)
     assert site.row(unclean).status == "error"
-    # One that is extended, and can't be.
+    # A volume that can't be extended.
     volume_id = site.made()
     site.volumes.extend_volume(site.ctxt, volume_id, 3, in_use=False)
     site.world.answer(site.last(GrowVolume, volume_id), ok=False, failure=FULL)
@@ -412,7 +412,7 @@ def test_a_refused_attachment_is_taken_back(site: Site, server: str) -> None:
     site.world.answer(back, ok=True, power_state=PowerState.RUNNING)
     site.becomes(volume_id, "available")
     assert site.world.rows(schema.volume_attachments) == []
-    # A guest that keeps one keeps it.
+    # A volume that the guest does not release remains attached.
     site.attached(server, volume_id)
     site.plugs.detach_volume(site.ctxt, server, volume_id)
     eventually(lambda: len([1 for _, o in site.world.compute.sent if type(o) is PlugVolume]) == 4)

@@ -16,7 +16,7 @@ from db import schema
 from tests.functional.conductor.harness import Mortal, World
 
 WAITING = schema.waiting_builds
-#: room for the one that waits, and a little more
+#: room for the build that waits, and a little more
 FREE = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 2}
 
 
@@ -48,7 +48,7 @@ class Room(World):
         self.conductor.store.run(lambda c: c.execute(WAITING.update().values(**values)))
 
     def look(self) -> bool:
-        """Look; return whether the one that waits was woken."""
+        """Look; return whether the build that waits was woken."""
         self.waits.look()
         [row] = self.rows(WAITING)
         return row.woken_at is not None
@@ -76,7 +76,7 @@ def test_a_host_that_refused_is_tried_once_it_may_judge_otherwise(world: Room) -
 
 
 def test_what_changed_is_looked_at_again_once_schedulers_know_it(world: Room) -> None:
-    """A decision may come before the scheduler heard what the conductor did."""
+    """A decision may come before the scheduler knows what the conductor did."""
     world.free(FREE)
     world.conductor.cloud.news.changed()
     assert world.look()
@@ -89,7 +89,7 @@ def test_what_changed_is_looked_at_again_once_schedulers_know_it(world: Room) ->
         world.change(**refused)
 
 
-def test_who_asked_first_is_first_whoever_was_decided_on_first(tmp_path: Path) -> None:
+def test_who_asked_first_is_first_in_any_order_of_decisions(tmp_path: Path) -> None:
     world = Room(tmp_path)
     for _ in range(3):
         world.accept(scheduler_hints={WAIT: "600"})

@@ -225,7 +225,7 @@ def test_a_moved_server_gets_what_both_its_hosts_reach(site: Site, server: str) 
     with pytest.raises(Invalid, match="which only node pve1 has"):
         site.attach(server, far)
     site.attached(server, both)
-    # It goes along on the way back, and there is no other node for it.
+    # It moves along on the way back, and there is no other node for it.
     site.world.end_resize(server, "revertResize")
     site.world.answer(site.last(Power, server, 3), ok=True, power_state=PowerState.SHUTDOWN)
     back = site.last(Move, server, 2)
@@ -280,7 +280,7 @@ def test_a_shelved_server_gets_and_loses_volumes(site: Site, server: str) -> Non
     assert off.on is False
     site.world.answer(off, ok=True, power_state=PowerState.SHUTDOWN)
     site.becomes(first, "available")
-    # One that can't be attached is available again.
+    # A volume that can't be attached is available again.
     site.attach(server, first)
     site.world.answer(site.last(PlugVolume, server, 4), ok=False, failure=FULL)
     back = site.last(PlugVolume, server, 5)

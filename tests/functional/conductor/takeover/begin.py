@@ -50,8 +50,8 @@ def refused(
     return operation
 
 
-def unheard(cloud: Cloud, begin: Callable[[Cloud], Operation]) -> Operation:
-    """Nobody hears what became of the first attempt."""
+def answer_lost(cloud: Cloud, begin: Callable[[Cloud], Operation]) -> Operation:
+    """The answer to the first attempt is lost."""
     operation = begin(cloud)
     cloud.silent = True
     return operation
@@ -76,7 +76,7 @@ def create_volume(cloud: Cloud) -> Operation:
 
 
 def volume(cloud: Cloud) -> str:
-    """One that is available."""
+    """An available volume."""
     operation = create_volume(cloud)
     cloud.work_off(cloud.heir, operation)
     return operation.resource_id
@@ -89,7 +89,7 @@ def attach_volume(cloud: Cloud) -> Operation:
 
 
 def boot(cloud: Cloud) -> Operation:
-    """A server from a volume that is made with it, and one that is there beside it."""
+    """A server from a volume that is made with it, and an existing volume."""
     there = volume(cloud)
     root = BlockDevice(size_gib=3, image_id=IMAGE, boot=True, delete_on_termination=True)
     return cloud.build(root, BlockDevice(there))

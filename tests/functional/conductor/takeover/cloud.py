@@ -1,4 +1,4 @@
-"""Two conductors, one of which dies, and agents that answer at once."""
+"""A conductor that dies, another conductor, and agents that answer at once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ NO_DRIVE = Failure(Category.AUTHORIZATION, "Permission denied.")
 
 @dataclass
 class Cloud:
-    """Two conductors without threads, agents that do what they are told, and what they won't."""
+    """Two conductors without threads, agents that carry out commands, and what they refuse."""
 
     world: World
     mortal: Mortal
@@ -91,7 +91,7 @@ class Cloud:
     stays: bool = False
     """Whether migrations leave VMs where they are."""
     silent: bool = False
-    """Whether nothing is heard of how they ended."""
+    """Whether their answers are lost."""
     snapshot_way: str = "online"
     """How the storage makes snapshots of volumes."""
     drive_fails: int = 0
@@ -115,7 +115,7 @@ class Cloud:
         def watched(uuid: str) -> None:
             assert uuid not in self.vms or self.claims_nothing(uuid), "the claim of a VM there"
             if uuid in self.world.placement.claims and self.unwinds(uuid):
-                assert self.reserved(uuid) == (0, 0), "the claim is the last that goes"
+                assert self.reserved(uuid) == (0, 0), "the claim is released last"
             release(uuid)
 
         self.world.placement.release = watched  # type: ignore[method-assign]
@@ -239,7 +239,7 @@ class Cloud:
         sent.clear()
         try:
             flow.resume(operation, fresh=fresh)
-            # Another conductor may have sent some of its own meanwhile.
+            # Another conductor may have sent some of its own in between.
             mine = [command for _, command in sent if command.operation_id == operation.id]
             for command in mine:
                 with conductor.store.read() as connection:

@@ -1,4 +1,4 @@
-"""Every flow has its story, and those that undo something one that ends badly."""
+"""Every flow has its story, and those that undo something another story, which ends badly."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def _unrescue(cloud: Cloud) -> Operation:
 
 
 def _rebuild_booted(cloud: Cloud, *, reimages: bool) -> Operation:
-    """Its volume is made of another image, or stays as it is."""
+    """Its volume is made of another image, or is left as it is."""
     server = booted(cloud)
     change = VOLUMES.update().where(VOLUMES.c.size_gib == 3)
     values = {"image_metadata": {"image_id": ids.named("image", "before")}}

@@ -79,7 +79,7 @@ def _members(cloud: Cloud) -> list[str]:
 def _with_members(
     begin: Callable[..., Any], named: Callable[[list[str]], Any], **more: Any
 ) -> Callable[[Cloud], Operation]:
-    """Begins something about members, of which one was taken out of its group before."""
+    """Begins something about members after one was taken out of its group."""
 
     def story(cloud: Cloud) -> Operation:
         group, conductor = _group(cloud), cloud.world.conductor.cloud

@@ -65,7 +65,7 @@ def _cache_image(cloud: Cloud) -> Operation:
 
 
 def _store_image(cloud: Cloud) -> Operation:
-    """What a user uploaded goes to the cluster's one shared storage."""
+    """A user's upload is stored on the cluster's one shared storage."""
     conductor, ctxt = cloud.world.conductor, cloud.world.ctxt
     endpoint = ImageEndpoint(conductor.cloud)
     new = NewImage("p", disk_format="qcow2", container_format="bare")

@@ -115,7 +115,7 @@ def _overtaken_move(cloud: Cloud) -> Operation:
 
 
 def _evacuate(cloud: Cloud, ends_as: str = "started") -> Operation:
-    """The manager gives its node up, and then has it elsewhere, or in error."""
+    """The HA manager fences its node; then the VM runs elsewhere, or is in error."""
     server = cloud.server()
     cloud.world.beat(lost="pve1")
     node = "pve2" if ends_as == "started" else "pve1"
@@ -171,11 +171,13 @@ STORIES: Mapping[tuple[str, str], Story] = {
     ("revertResize", "well"): _end_resize("revertResize"),
     ("live-migration", "well"): _live,
     ("live-migration", "well, with a volume"): _live_with_volume,
-    ("live-migration", "well, though nothing was heard"): lambda cloud: _live(cloud, silent=True),
+    ("live-migration", "well, though the answer was lost"): lambda cloud: _live(
+        cloud, silent=True
+    ),
     ("live-migration", "well, its drive late"): lambda cloud: _live(cloud, drive_fails=4),
     ("live-migration", "badly"): lambda cloud: refused(cloud, Move, _live),
     ("live-migration", "overtaken by a delete"): _overtaken_live,
-    ("live-migration", "badly, it stays"): lambda cloud: _live(cloud, stays=True),
+    ("live-migration", "badly, not moved"): lambda cloud: _live(cloud, stays=True),
     ("evacuate", "well"): _evacuate,
     ("evacuate", "badly, in error"): lambda cloud: _evacuate(cloud, "error"),
     ("evacuate", "overtaken by a delete"): _overtaken_evacuation,

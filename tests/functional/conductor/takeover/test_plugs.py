@@ -18,10 +18,10 @@ from conductor.store.records import Operation
 from db import schema
 from tests.functional.conductor.takeover.begin import (
     Story,
+    answer_lost,
     attach_volume,
     refused,
     shelved_with_volume,
-    unheard,
     volume,
 )
 from tests.functional.conductor.takeover.cloud import VOLUMES, Cloud
@@ -68,11 +68,11 @@ STORIES: Mapping[tuple[str, str], Story] = {
     ("attach_interface", "well"): _attach,
     ("attach_interface", "badly"): lambda cloud: refused(cloud, Plug, _attach),
     ("detach_interface", "well"): _detach,
-    ("detach_interface", "badly"): lambda cloud: unheard(cloud, _detach),
+    ("detach_interface", "badly"): lambda cloud: answer_lost(cloud, _detach),
     (volumes.ATTACH, "well"): attach_volume,
     (volumes.ATTACH, "badly"): lambda cloud: refused(cloud, PlugVolume, attach_volume),
     (volumes.DETACH, "well"): _detach_volume,
-    (volumes.DETACH, "badly"): lambda cloud: unheard(cloud, _detach_volume),
+    (volumes.DETACH, "badly"): lambda cloud: answer_lost(cloud, _detach_volume),
     (volumes.ATTACH, "well, to a shelved one"): _attach_to_shelved,
     (volumes.ATTACH, "badly, to a shelved one"): lambda cloud: refused(
         cloud, PlugVolume, _attach_to_shelved

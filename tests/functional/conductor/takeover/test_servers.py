@@ -35,7 +35,7 @@ from tests.functional.conductor.takeover.deaths import ServerTakeover
 
 
 def _without_image(cloud: Cloud) -> Operation:
-    """Its image goes right after it was asked for, which is found out before any agent acts."""
+    """Its image is deleted right after the request, which is noticed before any agent acts."""
     operation = cloud.build()
     server = schema.servers.c.uuid == operation.server_uuid
     change = schema.servers.update().where(server).values(image_id=ids.named("image", "gone"))
@@ -110,7 +110,7 @@ def _overtaken_boot(cloud: Cloud) -> Operation:
 
 
 def _boot_without_image(cloud: Cloud) -> Operation:
-    """The image goes before the volume is begun."""
+    """The image is deleted before the volume is begun."""
     operation = boot(cloud)
     change = VOLUMES.update().where(VOLUMES.c.size_gib == 3).values(image_id=ids.new_uuid())
     cloud.world.conductor.store.run(lambda c: c.execute(change))

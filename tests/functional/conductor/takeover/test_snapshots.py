@@ -46,7 +46,7 @@ def _remove_snapshot(cloud: Cloud, *, way: str = "online") -> Operation:
 
 
 def _cascade(cloud: Cloud) -> Operation:
-    """The last snapshot goes, and its volume with it."""
+    """The last snapshot is deleted, and its volume with it."""
     operation = _snapshot(cloud)
     cloud.work_off(cloud.heir, operation)
     (volume,) = cloud.world.rows(VOLUMES)
@@ -96,7 +96,7 @@ def _restore_backup(cloud: Cloud) -> Operation:
 
 
 def _overtaken_restore(cloud: Cloud) -> Operation:
-    """The volume is deleted by force meanwhile."""
+    """The volume is deleted by force during the restore."""
     operation = _restore_backup(cloud)
     endpoint = VolumeEndpoint(cloud.world.conductor.cloud)
     endpoint.delete_volume(cloud.world.ctxt, operation.resource_id, force=True)

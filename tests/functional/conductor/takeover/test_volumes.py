@@ -50,7 +50,7 @@ def _extend_volume(cloud: Cloud) -> Operation:
 
 
 def _retype_volume(cloud: Cloud, *, silent: bool = False) -> Operation:
-    """A volume goes to another storage; ``silent``: nobody hears that it has."""
+    """A volume moves to another storage; ``silent``: the answer is lost."""
     cloud.silent = silent
     other = StorageFacts("other", "lvmthin", False, True, 1000, 100, ("images",))
     cloud.world.storages.append(other)
@@ -101,7 +101,7 @@ ENDS: Mapping[str, Mapping[str, list[Any]]] = {
     },
     VolumeAction.RETYPE: {
         how: [("available", 2, False), []]
-        for how in ("well", "badly", "well, though nothing was heard")
+        for how in ("well", "badly", "well, though the answer was lost")
     },
     VolumeAction.UPLOAD: {
         how: [("available", 2, False), []] for how in ("well", "badly", "overtaken by a delete")
@@ -120,7 +120,7 @@ STORIES: Mapping[tuple[str, str], Story] = {
     (VolumeAction.EXTEND, "well"): _extend_volume,
     (VolumeAction.RETYPE, "well"): _retype_volume,
     (VolumeAction.RETYPE, "badly"): lambda cloud: refused(cloud, RetypeVolume, _retype_volume),
-    (VolumeAction.RETYPE, "well, though nothing was heard"): lambda cloud: _retype_volume(
+    (VolumeAction.RETYPE, "well, though the answer was lost"): lambda cloud: _retype_volume(
         cloud, silent=True
     ),
     (VolumeAction.UPLOAD, "well"): _upload_volume,

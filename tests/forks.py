@@ -99,7 +99,7 @@ class _Parent:
             self._fork()
         while self._selector.get_map():
             for key, _ in self._selector.select():
-                self._hear(key.data)
+                self._receive(key.data)
         if self._session.shouldfail:
             raise self._session.Failed(self._session.shouldfail)
         if self._session.shouldstop:
@@ -120,7 +120,7 @@ class _Parent:
         child = _Child(number, pid, _Line(mine))
         self._selector.register(mine, selectors.EVENT_READ, child)
 
-    def _hear(self, child: _Child) -> None:
+    def _receive(self, child: _Child) -> None:
         received = child.line.receive()
         if received is None:
             self._end(child)
@@ -181,7 +181,7 @@ def _run_child(session: pytest.Session, units: Units, number: int, line: _Line) 
     code = 1
     try:
         _settle(session.config, number)
-        session.config.pluginmanager.register(_Teller(session.config, line), "teller")
+        session.config.pluginmanager.register(_Reporter(session.config, line), "reporter-of-fork")
         _run_units(session, units, line)
         atexit._run_exitfuncs()
         code = 0
@@ -219,7 +219,7 @@ def _settle(config: pytest.Config, number: int) -> None:
     random.seed()
 
 
-class _Teller:
+class _Reporter:
     """Sends every report to the first process."""
 
     def __init__(self, config: pytest.Config, line: _Line) -> None:

@@ -56,7 +56,7 @@ def late(row: Any, *, ok: bool) -> Report:
     [(FULL, True), (FULL, False), (BUSY, True)],
     ids=["ok-of-another-host", "gone-of-another-host", "ok-of-the-same"],
 )
-def test_the_word_of_an_older_attempt_decides_nothing(
+def test_a_report_of_an_older_attempt_decides_nothing(
     cloud: Stage, failure: tuple[str, int], ok: bool
 ) -> None:
     """``failure`` is what the process that continues the attempt meets, and how often."""

@@ -538,7 +538,9 @@ def test_a_status_is_not_set_while_a_server_gets_it_or_loses_it(
     assert site.row(volume_id).status == ("attaching" if on else "detaching")
 
 
-def test_a_late_word_on_an_undo_leaves_a_newer_attachment_alone(site: Site, server: str) -> None:
+def test_a_late_outcome_of_an_undo_leaves_a_newer_attachment_alone(
+    site: Site, server: str
+) -> None:
     """Two outcomes of one undo, as its command came again; the second was read before the end."""
     volume_id = site.made()
     site.attach(server, volume_id)

@@ -137,7 +137,7 @@ def test_what_placement_understands_is_asked_of_it(kind: str) -> None:
     assert len(site.placement.asked) == 1
 
 
-def test_a_zone_that_hosts_are_in_by_their_own_word_is_not_narrowed() -> None:
+def test_a_zone_that_hosts_report_themselves_is_not_narrowed() -> None:
     own = AggregateFacts("a", "a", {"availability_zone": "nova"}, ("h29",))
     site = Site(own)
     assert site.decider.decide(asked(availability_zone="nova"), ()).host in NAMES[:LIMIT]

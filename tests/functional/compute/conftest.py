@@ -98,7 +98,7 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> RunningSimulator:
 
 @pytest.fixture
 def shell(simulator: RunningSimulator, tmp_path: Path) -> RootShell:
-    """Carries out what an operator is told to do on a node."""
+    """Runs the commands that an operator is given for a node."""
     password = simulator.state_dir / "root-password"
     return RootShell(simulator.url, simulator.ca_file, password, tmp_path / "bin")
 
@@ -136,7 +136,7 @@ _reckoning = Reckoning()
 
 @pytest.fixture(autouse=True)
 def reckoning(request: pytest.FixtureRequest) -> Iterator[Reckoning]:
-    """Every test with a simulator ends with a comparison of what is there with what was said."""
+    """Every test with a simulator ends with a comparison of its state with the reports."""
     _reckoning.begin([one for one in _reckoning.workers if one.lasts])
     yield _reckoning
     if "simulator" not in request.fixturenames:

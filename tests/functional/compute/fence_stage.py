@@ -72,7 +72,7 @@ def a_retirement(build: Any) -> RetireTemplate:
 
 
 class Watched(Client):
-    """Tells of every request before it is sent."""
+    """Calls `before` with every request before it is sent."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
         super().__init__(proxmox_settings.clusters(conf)[0])
@@ -178,7 +178,7 @@ class Stage:
         return build, a_mark(build, on=True, smbios_uuid=smbios_uuid(config.get()))
 
     def _leave_disk(self, build: Any) -> None:
-        """The VM went without its disk, which only its name and its creator's task tell ours."""
+        """A VM is deleted without its disk; the disk's name and creator alone prove it ours."""
         vmid = build.placed.vmid
         assert self.worker.run(a_power(build, PowerAction.STOP)).ok
         self.simulator.fault(leak="L7", vmid=vmid)

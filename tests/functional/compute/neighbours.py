@@ -19,7 +19,7 @@ WAIT_SECONDS = 120
 
 
 class FakeConductor:
-    """Listens where the conductor would; keeps what it hears."""
+    """Listens where the conductor would; records what it receives."""
 
     def __init__(self, transport: Any) -> None:
         self.changed = threading.Condition()
@@ -83,7 +83,7 @@ class FakeConductor:
         return asked if self.may else refused
 
     def vm_states(self, ctxt: Any, **states: Any) -> None:
-        """What was seen of VMs: heard, and of no use here."""
+        """What was seen of VMs: received, and of no use here."""
 
     def wait_for(self, found: Any) -> Any:
         with self.changed:
@@ -109,7 +109,7 @@ class FakeConductor:
 
 
 class FakePlacement:
-    """Keeps what it is told."""
+    """Records what it is sent."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}

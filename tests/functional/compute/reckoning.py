@@ -1,8 +1,8 @@
 """The last assertion of a driver's test: what agents said of their servers is so.
 
-Where there is no record, the outcomes are it. A server whose last word was "built" has its VM; one
-that is "gone" has neither VM, volume nor config drive, but for what the failure names as left. No
-volume is without its VM, nothing is half made, and nothing is under way.
+Where there is no record, the outcomes are it. A server whose last outcome is "built" has its VM; a
+server that is "gone" has no VM, volume or config drive but those that the failure names as left.
+No volume is without its VM, nothing is half made, and nothing is under way.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ HALF_MADE = ("create", "clone")
 
 
 class Reckoning:
-    """The commands of a test, their last words, and what the test itself leaves on purpose."""
+    """The commands of a test, their last outcomes, and what the test itself leaves on purpose."""
 
     def __init__(self) -> None:
         self.workers: list[Any] = []
-        """Everybody that was told something, each with ``sent`` and ``conductor``."""
+        """All that were sent commands, each with ``sent`` and ``conductor``."""
         self.lost: list[int] = []
         """VMIDs of built VMs that the test gave to somebody else."""
         self._expected: set[str] = set()
@@ -38,7 +38,7 @@ class Reckoning:
             worker.sent.clear()
 
     def differences(self, cluster: Mapping[str, Any]) -> list[str]:
-        """What is there and should not be, or the other way round; what is expected must be."""
+        """What exists and should not, or the other way round; what is expected must exist."""
         found = {
             what: why
             for what, why in (
@@ -47,7 +47,7 @@ class Reckoning:
                 *((f"lock {one['name']}", "is held or waited for") for one in cluster["locks"]),
                 *((f"task {one['upid']}", "runs") for one in cluster["tasks"]),
             )
-            if what not in self._told()
+            if what not in self._reported()
         }
         missing = [f"{what} was to be left" for what in self._expected - found.keys()]
         return missing + [
@@ -67,12 +67,12 @@ class Reckoning:
                     last[command.resource_id, command.placed.vmid] = (command, outcome)
         yield from last.values()
 
-    def _told(self) -> set[str]:
-        """What the last words themselves say is left: the operator knows."""
+    def _reported(self) -> set[str]:
+        """What the last outcomes themselves say is left: the operator knows."""
         failures = [outcome.failure for _, outcome in self._last_words() if outcome.failure]
         left = [line for failure in failures for line in failure.left]
         things = {_thing(line) for line in left}
-        # Said or not, whatever is not clean is not settled: a next command goes on there.
+        # Said or not, whatever is not clean is not settled: a next command continues there.
         for command, outcome in self._last_words():
             if outcome.failure is not None and not outcome.failure.clean and not outcome.gone:
                 things.add(f"VM {command.placed.vmid}")

@@ -137,9 +137,9 @@ def test_what_cannot_be_written_is_reported_and_fails_nothing(
     build = a_member(group)
     with privileged(root) if allowed else contextlib.nullcontext():
         assert writer.run(build).ok
-    told = detail(writer, build)["warning"]
-    assert told.startswith("No affinity rule was written: ")
-    assert warning in told
+    found = detail(writer, build)["warning"]
+    assert found.startswith("No affinity rule was written: ")
+    assert warning in found
     assert writer.run(a_destroy(build)).gone
 
 
@@ -157,7 +157,7 @@ def test_nothing_is_written_unless_asked(worker: Worker, root: Any, granted: Non
     assert root.cluster.ha.resources.get() == []
 
 
-def test_a_rule_that_another_worker_changed_meanwhile(
+def test_a_rule_that_another_worker_changed_between_read_and_write(
     writer: Worker, root: Any, granted: None, simulator: RunningSimulator
 ) -> None:
     group = a_group()
@@ -165,12 +165,12 @@ def test_a_rule_that_another_worker_changed_meanwhile(
         assert writer.run(a_member(group, node)).ok
     text = "update HA rules failed: detected modified configuration"
     order = simulator.fault(action="fail", method="PUT", path="/cluster/ha/rules/", text=text)
-    # A third one is more than nodes for it: that is told, too.
+    # The group has more members than nodes with the third: that is reported, too.
     third = a_member(group)
     assert writer.run(third).ok
     assert "more resources than available nodes" in detail(writer, third)["warning"]
-    [told] = [one for one in simulator.control("GET", "faults") if one["id"] == order["id"]]
-    assert told["struck"] == 1
+    [fault] = [one for one in simulator.control("GET", "faults") if one["id"] == order["id"]]
+    assert fault["struck"] == 1
 
 
 def test_many_write_at_the_same_time(writer: Worker, root: Any, granted: None) -> None:
@@ -243,7 +243,7 @@ def test_what_is_somebody_elses_stays(writer: Worker, root: Any, granted: None) 
     converge(writer, group)
     assert list(rules(root)) == [f"micronova-another-{other.uuid}"]
     left = {one["sid"]: one.get("comment") for one in root.cluster.ha.resources.get()}
-    # What somebody manages by now is no more ours, and stays as it is.
+    # What somebody manages by now is no more ours, and is left as it is.
     assert left == {sid: "by hand", managed: None}
 
 

@@ -109,7 +109,7 @@ def test_firmware_has_a_small_disk_of_its_own(worker: Worker, cluster: Cluster) 
 
 
 def test_a_volume_that_is_not_free_ends_the_build(worker: Worker, cluster: Cluster) -> None:
-    """What was made goes; the volume stays with who has it."""
+    """What was made is removed; the volume is left with its present server."""
     root = made(worker, source=CIRROS, size_gib=3)
     volume = a_server_volume(*root)
     first = a_build_on(volume)
@@ -190,7 +190,7 @@ def test_the_null_driver_keeps_them(null: Worker) -> None:
 def test_one_on_shared_storage_moves_and_one_on_local_storage_stays(
     worker: Worker, cluster: Cluster
 ) -> None:
-    """The volume's holder stays where it is: the configuration alone goes."""
+    """The volume's holder remains where it is: the configuration alone moves."""
     shared = made(worker, source=CIRROS, size_gib=3, storage="shared")
     local = made(worker, source=CIRROS, size_gib=3)
     goes, stays = a_build_on(a_server_volume(*shared)), a_build_on(a_server_volume(*local))

@@ -1,4 +1,4 @@
-"""What the bulk looks tell of causes that end: locks, silent nodes, missing privileges."""
+"""What the bulk looks show of causes that end: locks, silent nodes, missing privileges."""
 
 from __future__ import annotations
 

@@ -32,5 +32,5 @@ def test_a_drive_that_is_let_go_of_goes_unless_whatever_is_there_uses_it(
     assert set(cluster.volumes(vmid)) == set(disks) - {drive}
     vm = cluster.vm(vmid)
     assert (vm["status"], vm["config"]["description"]) == ("running", "a stranger's")
-    # And once more: what is gone stays gone.
+    # And once more: nothing is left to remove.
     assert worker.run(dataclasses.replace(a_destroy(build), drive_only=True)).gone

@@ -31,9 +31,9 @@ def doctor(folder: Path, text: str, *options: str) -> tuple[int, str]:
 
 
 def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path: Path) -> None:
-    code, told = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"))
+    code, output = doctor(tmp_path, proxmox_text(simulator, iso_storage="shared"))
     assert code == 0
-    first, *others = told.splitlines()
+    first, *others = output.splitlines()
     assert first == "Cluster c1: Proxmox VE 9.2.11, nodes: pve1, pve2."
     [steering] = [line for line in others if "Sys.Modify" in line and "$" not in line]
     assert steering.startswith(
@@ -45,26 +45,26 @@ def test_what_is_well_and_what_is_missing(simulator: RunningSimulator, tmp_path:
     assert others[others.index(steering) + 2].startswith("    $ { pveum role add ")
     assert others[-1] == "Nothing is wrong."
 
-    code, told = doctor(tmp_path, proxmox_text(simulator, vm_storage="nope"))
+    code, output = doctor(tmp_path, proxmox_text(simulator, vm_storage="nope"))
     assert code == 2
-    assert "broken: Node pve1: Storage nope isn't active there" in told
+    assert "broken: Node pve1: Storage nope isn't active there" in output
 
 
 def test_what_programs_read(simulator: RunningSimulator, tmp_path: Path) -> None:
     granted(simulator, "passwords", "steering")
     text = proxmox_text(simulator, iso_storage="shared", write_affinity_rules="true")
-    code, told = doctor(tmp_path, text, "--json")
-    [found] = json.loads(told)["findings"]
+    code, output = doctor(tmp_path, text, "--json")
+    [found] = json.loads(output)["findings"]
     assert (code, found["code"], found["level"]) == (1, "privilege_missing", "warning")
-    code, told = doctor(tmp_path, text, "--fix-lines")
-    assert (code, told.splitlines()) == (1, found["lines"])
+    code, output = doctor(tmp_path, text, "--fix-lines")
+    assert (code, output.splitlines()) == (1, found["lines"])
 
 
 def test_what_is_left_to_choice_mends_nothing(simulator: RunningSimulator, tmp_path: Path) -> None:
     """Privileges beyond the documented roles are shown with their lines, and asked of nobody."""
     text = proxmox_text(simulator, iso_storage="shared")
-    code, told = doctor(tmp_path, text, "--json")
-    found = json.loads(told)["findings"]
+    code, output = doctor(tmp_path, text, "--json")
+    found = json.loads(output)["findings"]
     assert {(one["code"], one["level"]) for one in found} == {("privilege_optional", "note")}
     assert all(one["lines"] for one in found)
     assert (code, len(found)) == (0, 3)

@@ -60,7 +60,7 @@ def _counted() -> float:
     return sum(one.value for one in family.samples if one.labels["code"] == "privilege_optional")
 
 
-def test_what_a_start_tells(
+def test_what_a_start_logs(
     made: Made, simulator: RunningSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

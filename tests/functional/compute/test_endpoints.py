@@ -1,4 +1,4 @@
-"""Which of a cluster's endpoints is asked: an upload goes to the node that shall have it."""
+"""Which of a cluster's endpoints is asked: an upload is sent to the node that shall have it."""
 
 from __future__ import annotations
 

@@ -269,8 +269,8 @@ def test_a_disk_that_a_destroy_left_is_freed(
 def storage_active(worker: Worker, name: str) -> bool:
     """What node pve1 was last seen to say of a storage."""
     beats = worker.conductor.heartbeats
-    told = [facts for beat in beats for facts in beat.facts if facts.node == "pve1"]
-    return any(one.active for one in told[-1].storages if one.name == name)
+    reported = [facts for beat in beats for facts in beat.facts if facts.node == "pve1"]
+    return any(one.active for one in reported[-1].storages if one.name == name)
 
 
 @pytest.mark.parametrize("when", ["before", "during"])

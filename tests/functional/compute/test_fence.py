@@ -1,4 +1,4 @@
-"""The ownership fence at every call that changes something: who else's VM is there stays as it is.
+"""The ownership fence at every call that changes something: VMs of others are left as they are.
 
 The calls are recorded from real operations, so that a new one can't be forgotten. Before each, in
 turn, the VM is replaced by a stranger's with the same VMID, name and tags.
@@ -89,7 +89,7 @@ LOOKS_AT_A_TEMPLATE = 3
 ON_THE_VM = [
     (operation, position)
     for operation, calls in CALLS.items()
-    # the rest of a template's is a build; what isn't ours yet, or no more, is told below; nobody
+    # the rest of a template's is a build; what isn't ours yet, or no more, is tested below; nobody
     # can edit a suspended VM
     if operation not in ("template", "mark", "unmark", "resume", "restart of a suspended one")
     for position, call in enumerate(calls)
@@ -137,7 +137,7 @@ def test_these_are_all_calls_that_change_something(stage: Stage, operation: str)
 def test_a_stranger_in_the_place_of_our_vm_is_left_alone(
     stage: Stage, operation: str, position: int
 ) -> None:
-    """It came after the call before: whoever looks now sees it."""
+    """It came after the call before: a look just before this call sees it."""
     build, command = stage.ready(operation)
     vmid = build.placed.vmid
     stage.client.writes.clear()
@@ -250,8 +250,8 @@ def test_a_stranger_gets_and_loses_no_mark(stage: Stage, operation: str) -> None
 
 
 def test_a_strangers_disk_of_the_same_name_stays(stage: Stage) -> None:
-    """Ours was freed and nobody heard of it: when it is asked for again, a disk that is called so
-    is somebody else's."""
+    """Ours was freed but the answer was lost: when it is repeated, a disk of that name is somebody
+    else's."""
     build, command = stage.ready("leftover")
     vmid = build.placed.vmid
     path = f"/content/.*vm-{vmid}-disk"
@@ -290,7 +290,7 @@ def looks(stage: Stage, operation: str, part: str) -> int:
 
 
 def intervening(stage: Stage, part: str, position: int, come: Callable[[], Any]) -> list[Any]:
-    """Have somebody come before that request for a path; gives what is there then."""
+    """Call `come` before that request for a path; gives what it returned."""
     seen: list[Any] = []
     count = iter(range(1000))
 

@@ -1,5 +1,5 @@
 """The ownership fence at resources and rules of high availability: what a person has taken over,
-at whatever moment, stays as it is; and no VM is changed for any of them.
+at whatever moment, is left as it is; and no VM is changed for any of them.
 
 As with VMs, the calls are recorded from real operations. Before each request that leads to one, in
 turn, somebody takes what it is about to change.
@@ -48,7 +48,7 @@ class Scene:
         self.group = StrictGroup(ids.new_uuid(), apart=False)
         self.name = f"micronova-{CLOUD}-{self.group.uuid}"
         self.builds: list[Build] = []
-        self.told: dict[str, Any] = {}
+        self.reported: dict[str, Any] = {}
         """What became of the operation, where it says so."""
 
     def ready(self, operation: str) -> Callable[[], None]:
@@ -82,14 +82,14 @@ class Scene:
         self.builds.append(build)
         outcome = self.stage.worker.run(build)
         assert outcome.ok, "no build fails of it"
-        self.told = self.stage.worker.conductor.steps(build)["compute_write_affinity"].detail
+        self.reported = self.stage.worker.conductor.steps(build)["compute_write_affinity"].detail
 
     def _converge(self, builds: list[Build]) -> None:
         members = {build.placed.vmid: build.resource_id for build in builds}
         try:
             self.stage.hypervisor.converge_affinity(CLOUD, self.group, members)
         except HypervisorError as error:
-            self.told = {"warning": error.message}
+            self.reported = {"warning": error.message}
 
     # --- what somebody takes
 
@@ -234,7 +234,7 @@ def test_a_rule_that_somebody_took_over_is_left_alone(
     act()
     [(rules, _, vm)] = taken
     assert scene.rules() == rules
-    warned = scene.told.get("warning", "") or caplog.text
+    warned = scene.reported.get("warning", "") or caplog.text
     assert f"Rule {scene.name} is not ours: it" in warned
     assert scene.resources()[f"vm:{THEIRS}"] == ("stopped", None)
     assert scene.stage.cluster.vm(scene.vmid) == vm
@@ -283,7 +283,7 @@ def test_no_resource_is_made_of_a_strangers_vm(scene: Scene, operation: str) -> 
     taken = taking(scene, Scene.take_vm, 0, 0)
     act()
     [(rules, resources, vm)] = taken
-    assert "it doesn't carry the server's marks" in scene.told["warning"]
+    assert "it doesn't carry the server's marks" in scene.reported["warning"]
     assert (scene.rules(), scene.resources()) == (rules, resources)
     after = scene.stage.cluster.vm(scene.vmid)
     assert {name: after[name] for name in ("config", "pending", "status", "pid")} == {

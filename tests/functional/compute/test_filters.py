@@ -160,7 +160,7 @@ def test_only_what_differs_is_written(worker: Worker, build: Build, firewall: Fi
     assert list(firewall.sets()) == ["ipfilter-net0"]
 
 
-def test_what_people_put_there_stays_and_is_told(
+def test_what_people_put_there_is_left_and_reported(
     worker: Worker, build: Build, firewall: Firewall
 ) -> None:
     firewall.firewall.rules.post(type="in", action="DROP", enable=1, comment="mine")
@@ -178,7 +178,7 @@ def test_what_people_put_there_stays_and_is_told(
     assert firewall.options()["policy_in"] == "DROP"
 
 
-def test_a_port_that_is_told_so_is_not_filtered(
+def test_a_port_with_filtering_off_is_not_filtered(
     worker: Worker, build: Build, firewall: Firewall
 ) -> None:
     converge(worker, build, a_filter(ALL_OUT, on=None))
@@ -257,7 +257,7 @@ def test_an_interface_that_is_plugged_in_is_filtered_from_the_first_moment(
     assert (firewall.rules(), firewall.sets()) == ([], {})
 
 
-def test_a_look_tells_what_differs_and_changes_nothing(
+def test_a_look_reports_what_differs_and_changes_nothing(
     simulator: RunningSimulator, worker: Worker, build: Build, firewall: Firewall
 ) -> None:
     where, carrier = build.placed, worker.conductor.heartbeats[-1].worker
@@ -330,7 +330,7 @@ def test_an_interface_is_switched_off_and_on(
     assert "link_down=1" in firewall.net()
     assert ",firewall=1" in firewall.net()
     assert converge(worker, build, off).writes == 0
-    # Nobody has said: what a person chose stays.
+    # Nobody has said: what a person chose is left.
     assert converge(worker, build, build.filter or Filter()).writes == 0
     assert "link_down=1" in firewall.net()
     on = Filter((replace(port, up=True),), (build.filter or Filter()).groups)

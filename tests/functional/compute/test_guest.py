@@ -101,6 +101,6 @@ def test_disks_of_a_killed_configuration_go_with_the_vm(
     simulator.fault(action="task-kill", method="POST", path=path, seconds=seconds)
     outcome = worker.run(build)
     assert outcome.ok or outcome.gone, outcome
-    # Another worker, or this one begun anew, knows nothing of what it saw before.
+    # Another worker, or this one restarted, knows nothing of what it saw before.
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid), cluster.volumes(build.placed.vmid)

@@ -190,7 +190,7 @@ def test_what_a_serial_line_says_is_kept_where_it_is_asked_for(
     assert ask(worker, ReadConsoleLog(build.resource_id)) is None
 
 
-def test_the_tasks_of_a_node_whoever_began_them(
+def test_the_tasks_of_a_node_by_all_users(
     worker: Worker, build: Build, simulator: RunningSimulator
 ) -> None:
     node = build.placed.node

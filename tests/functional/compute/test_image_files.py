@@ -32,7 +32,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def slow(simulator: RunningSimulator, worker: Worker, tmp_path: Path) -> Iterator[Worker]:
-    """One that lists images once: a file may change after that."""
+    """A worker that lists images once: a file may change after that."""
     put(simulator, 16 * MIB)
     text = proxmox_text(simulator).replace("content_seconds = 1", "content_seconds = 3600")
     running = Worker(configuration(tmp_path, text))
@@ -103,7 +103,7 @@ def test_a_replaced_file_is_listed_again_and_tried_once_more(
     step = slow.conductor.steps(build)["compute_ensure_image"]
     assert "changed since it was listed: then 16777216 bytes" in step.detail["listed_anew"]
     assert "now 25165824 bytes" in step.detail["listed_anew"]
-    # What is told of the image from now on is the new file.
+    # What is reported of the image from now on is the new file.
     (listed,) = (one for one in slow.hypervisors[0].observe().cluster.images if one.volid == VOLID)
     assert listed.size_bytes == 24 * MIB
 

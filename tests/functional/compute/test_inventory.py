@@ -231,8 +231,8 @@ def test_a_disk_without_a_vm_says_whether_a_task_of_ours_made_it(
     }
     for one in (ours, theirs):
         simulator.control("POST", "volume", one)
-    told = {one.volid: one.ours for one in take_inventory(worker).volumes if one.vmid == vmid}
-    assert told == {ours["volid"]: True, theirs["volid"]: False}
+    found = {one.volid: one.ours for one in take_inventory(worker).volumes if one.vmid == vmid}
+    assert found == {ours["volid"]: True, theirs["volid"]: False}
     for one in (ours, theirs):
         worker.hypervisors[0].shared.client.delete(  # type: ignore[attr-defined]
             f"nodes/pve1/storage/local/content/{one['volid']}"

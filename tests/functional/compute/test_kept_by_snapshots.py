@@ -179,7 +179,7 @@ def test_a_volume_in_a_snapshot_of_its_server_is_not_removed(
         assert volid in cluster.volumes(volume.placed.vmid)
     if attached:
         assert worker.run(an_attachment(build, volume, volid, on=False)).ok
-    # It can still be rolled back to, and deleted; then nothing keeps the volume any more.
+    # It can still be rolled back to, and deleted; then nothing protects the volume any more.
     person.back(vmid)
     assert str(cluster.vm(vmid)["config"]["scsi1"]).startswith(f"{volid},")
     assert worker.run(an_attachment(build, volume, volid, on=False)).ok

@@ -174,23 +174,23 @@ def test_heartbeats_say_what_works_on_a_storage(
     for build in builds:
         worker.send(build)
 
-    def told() -> Queues:
+    def queues_now() -> Queues:
         found = worker.conductor.heartbeats[-1].queues
         assert found is not None
         return found
 
     def held() -> tuple[Queue, ...]:
-        queues = told().of_host("pve1")
+        queues = queues_now().of_host("pve1")
         return queues if [one.running for one in queues] == [2, 2] else ()
 
     operations, local = worker.conductor.wait_for(held)
     assert (operations.kind, operations.waiting) == (OPERATIONS, 0)
     assert (local.name, local.shared, local.waiting) == ("local", False, 0)
     assert local.width >= 2
-    assert told().of_host("pve2") == told().idle
+    assert queues_now().of_host("pve2") == queues_now().idle
     simulator.control("DELETE", "faults")
     worker.conductor.wait_for(lambda: all(map(worker.conductor.outcomes, builds)))
-    worker.conductor.wait_for(lambda: not told().busy)
+    worker.conductor.wait_for(lambda: not queues_now().busy)
 
 
 def test_facts_and_inventories_are_reported(worker: Worker) -> None:
@@ -209,10 +209,10 @@ def test_facts_and_inventories_are_reported(worker: Worker) -> None:
     assert (facts.hypervisor_version, facts.machine_version) == ("9.2.11", "10.0")
     assert facts.bridge_vlans == {"vmbr1": ""}
     assert {image.name for image in beat.clusters[0].images} >= {"cirros", "debian-12"}
-    told = len([beat for beat in worker.conductor.heartbeats if beat.facts])
+    reports = len([beat for beat in worker.conductor.heartbeats if beat.facts])
     worker.client.announce(internal())
     worker.conductor.wait_for(
-        lambda: len([beat for beat in worker.conductor.heartbeats if beat.facts]) > told
+        lambda: len([beat for beat in worker.conductor.heartbeats if beat.facts]) > reports
     )
     worker.conductor.wait_for(lambda: complete() or None)
     inventory = worker.placement.inventories[facts.uuid]
@@ -240,7 +240,7 @@ def test_workers_that_divide_a_cluster_read_each_node_once(
     simulator: RunningSimulator, tmp_path: Path, others: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each reads the lists of the whole cluster, whose length one call has, and of the nodes only
-    its own; without ``hosts`` there is one that reads all."""
+    its own; a worker without ``hosts`` reads all."""
 
     def read(hosts: str) -> set[str]:
         """What a worker of these hosts asks of single nodes, at its first refresh."""

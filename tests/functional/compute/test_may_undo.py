@@ -45,7 +45,7 @@ def is_left(cluster: Cluster, build: Build) -> bool:
 def test_without_a_conductor_to_ask_nothing_is_undone(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, tmp_path: Path
 ) -> None:
-    """Whoever takes the operation over goes on with what is there."""
+    """The worker that takes the operation over continues from the current state."""
     text = proxmox_text(simulator) + "[rpc]\nrpc_timeout_seconds = 1\n"
     own = Worker(configuration(tmp_path, text))
     own.start()

@@ -411,7 +411,7 @@ PLANTED: Mapping[str, tuple[str, Callable[[Site], None]]] = {
     ),
     "a release without updates": ("version_unsupported", _all_shown(version="8.4.1")),
     "a daemon that doesn't run": ("daemon_down", _shown(services={"pvestatd": "dead"})),
-    "a node that keeps no time": ("clock_unkept", _shown(services={"chrony": "dead"})),
+    "a node without time synchronization": ("clock_unkept", _shown(services={"chrony": "dead"})),
     "a storage that is away": (
         "storage_inactive",
         _fault(action="storage-offline", storage="local", node="pve2"),
@@ -572,7 +572,7 @@ ELSEWHERE_MENDED: Mapping[str, str] = {
     "no endpoint": "a daemon of the node, which doesn't answer",
     "a node that others don't reach": "a daemon of the node, which doesn't answer",
     "an HA manager that is dead": "the node is off",
-    "a node that keeps no time": "a package of Debian's",
+    "a node without time synchronization": "a package of Debian's",
     "a clock that is ahead": "the node's clock",
     "a clock that is behind": "the node's clock",
     "a release without updates": "the upgrade of a node",
@@ -685,7 +685,7 @@ def test_a_call_that_is_refused_costs_no_other(
     site: Site, answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of an observation in turn, of those that are made now: hosts, images and all that is
-    known of them are as before, and the doctor names what can't be read, and goes on."""
+    known of them are as before, and the doctor names what can't be read, and continues."""
     monkeypatch.setattr(client, "READ_AGAIN_SECONDS", ())
     monkeypatch.setattr(client, "BREAK_SECONDS", (0.0,))
     _add_image(site)
@@ -760,7 +760,7 @@ def _refuse(site: Site, path: str, answer: dict[str, Any]) -> None:
 
 
 def _add_image(site: Site) -> None:
-    """A file of an image on a storage of each node, and on the one that they share."""
+    """A file of an image on a storage of each node, and on their shared storage."""
     for storage in ("local", "shared"):
         site.cluster.storages[storage].content = sorted(
             {*site.cluster.storages[storage].content, "import"}
@@ -823,7 +823,7 @@ def test_a_fact_that_is_unread_costs_no_other(site: Site) -> None:
 
 
 def test_what_shows_whether_other_nodes_have_a_storage(site: Site) -> None:
-    """The line that lets all use one that only some have would take it from all of them."""
+    """Allowing all nodes a storage that only some have would take it from all of them."""
     lines = {}
     for kind in ("lvm", "lvmthin", "zfspool", "btrfs", "dir"):
         _add_local(site, ["pve1"])
@@ -857,9 +857,9 @@ def test_one_node_that_is_unfit_stops_no_start(
     _only_on(site, "pve1")
     examined = examine.check(configuration(site.folder, site.text()))
     assert [one.code for one in examined.findings if one.level == "broken"] == ["content_missing"]
-    told = next(one for one in caplog.messages if "content 'iso'" in one)
-    assert "Node pve2: No storage takes content 'iso', for config drives." in told
-    assert "[proxmox:c1] hosts = pve1 (micronova up --set proxmox:c1.hosts=pve1)." in told
+    warning = next(one for one in caplog.messages if "content 'iso'" in one)
+    assert "Node pve2: No storage takes content 'iso', for config drives." in warning
+    assert "[proxmox:c1] hosts = pve1 (micronova up --set proxmox:c1.hosts=pve1)." in warning
     # As it says.
     site.options["hosts"] = "pve1"
     assert "content_missing" not in site.findings()

@@ -1,4 +1,4 @@
-"""A server's VM goes to another node of a simulated cluster, or is where it was."""
+"""A server's VM moves to another node of a simulated cluster, or is where it was."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_local_disk_goes_to_the_storage_that_is_named(stage: Stage) -> None:
 
 
 @local
-def test_the_manager_is_told_no_storage(stage: Stage, simulator: RunningSimulator) -> None:
+def test_the_ha_manager_takes_no_target_storage(stage: Stage, simulator: RunningSimulator) -> None:
     sid = f"vm:{stage.build.placed.vmid}"
     resources = as_root(simulator).cluster.ha.resources
     resources.post(sid=sid, state="started")
@@ -420,12 +420,12 @@ def test_how_far_it_is_comes_from_the_log(
     simulator.control("POST", "clock", {"speed": 1})
     move = a_move(stage.build, "pve2", live=live)
     stage.worker.send(move)
-    told: list[Any] = []
+    progress: list[Any] = []
 
     def copied() -> bool:
         steps = [step for one in stage.worker.conductor.reports for step in one.steps]
-        told[:] = [step.detail["progress"] for step in steps if "progress" in step.detail]
-        return bool(told)
+        progress[:] = [step.detail["progress"] for step in steps if "progress" in step.detail]
+        return bool(progress)
 
     try:
         eventually(copied, 60)
@@ -433,6 +433,6 @@ def test_how_far_it_is_comes_from_the_log(
         simulator.control("POST", "clock", {"speed": 50})
     eventually(lambda: stage.worker.conductor.outcomes(move), 30)
     assert stage.worker.conductor.outcomes(move)[0].ok
-    assert 0 < told[0]["percent"] <= 100
-    assert 0 < told[0]["disk_bytes"] <= told[0]["disk_total_bytes"]
+    assert 0 < progress[0]["percent"] <= 100
+    assert 0 < progress[0]["disk_bytes"] <= progress[0]["disk_total_bytes"]
     stage.end("pve2")

@@ -1,4 +1,4 @@
-"""Whether servers can be migrated: where disks and config drives are put, what is told."""
+"""Whether servers can be migrated: where disks and config drives are put, what is reported."""
 
 from __future__ import annotations
 

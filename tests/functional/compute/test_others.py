@@ -78,7 +78,7 @@ def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: 
     port = MarkedPort("port-1", MAC, addresses=their)
     first = NicFacts(MAC, "vmbr0", None, ("10.0.0.5", "fd00::5"), port=port)
     assert looked_at(worker, one) == [dataclasses.replace(one, nics=(first,), mark=mark)]
-    # One that is attached later is written as well, and one that is detached has no address.
+    # An interface attached later is written as well, and a detached one has no address.
     assert worker.run(a_plug(build, MORE)).ok
     port = MarkedPort("port-2", SECOND, addresses=(MarkedAddress("10.0.0.6"),))
     second = NicFacts(SECOND, "vmbr0", 7, ("10.0.0.6",), port=port)
@@ -90,7 +90,7 @@ def test_a_servers_vm_shows_the_addresses_of_its_ports(worker: Worker, cluster: 
     assert f"micronova: cloud={build.cloud}" in lines
     assert f"micronova: port=port-2 {SECOND} 10.0.0.6" in lines
     assert f"micronova: epoch={build.operation_id} vmid={vmid}" in lines
-    # The next change of its interfaces drops what is said of one that is gone.
+    # The next change of its interfaces drops the line of a removed one.
     assert worker.run(a_plug(build, dataclasses.replace(NIC, mac="fa:16:3e:00:00:03"))).ok
     assert MAC not in cluster.vm(build.placed.vmid)["config"]["description"]
 

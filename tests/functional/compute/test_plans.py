@@ -1,4 +1,4 @@
-"""High availability's rules and SDN vnets: an agent tells of them, and builds on what is there."""
+"""High availability's rules and SDN vnets: an agent reports them, and builds on present vnets."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_a_refusal_of_rules_and_vnets_spoils_no_survey(
     for _ in range(2):
         found = facts(worker)
     assert all(one.healthy and not one.ha_rules for one in found.values())
-    told = [one.getMessage() for one in caplog.records if "can't be read" in one.getMessage()]
-    assert len([one for one in told if one.startswith("The rules of high")]) == 1
+    warnings = [one.getMessage() for one in caplog.records if "can't be read" in one.getMessage()]
+    assert len([one for one in warnings if one.startswith("The rules of high")]) == 1
 
 
 def test_a_vnet_is_a_network_where_it_is_there(

@@ -105,7 +105,7 @@ def test_what_is_to_be_granted_suffices(simulator: RunningSimulator, tmp_path: P
     message = failure(tmp_path, text)
     assert "few@pve!agent lacks privileges" in message
     for path in ("/vms", "/nodes", "/storage"):
-        assert f"{path}: " in message, "all that is lacking is told at once"
+        assert f"{path}: " in message, "all that is lacking is reported at once"
     for line in privileges.all_grant_lines(Token("few@pve", "agent", "")):
         root.run(line)
     [found] = preflight.check(configuration(tmp_path, text))
@@ -154,7 +154,7 @@ class Root:
                 pass
 
 
-def test_one_run_tells_all_that_is_lacking(simulator: RunningSimulator, tmp_path: Path) -> None:
+def test_one_run_reports_all_that_is_lacking(simulator: RunningSimulator, tmp_path: Path) -> None:
     root = Root(simulator)
     root.ask("POST", "access/users", userid="none@pve")
     made = root.ask("POST", "access/users/none@pve/token/agent", privsep=1)

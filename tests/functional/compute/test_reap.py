@@ -1,4 +1,4 @@
-"""A reap looks right before it acts: what changed hands since the audit saw it stays as it is.
+"""A reap looks right before it acts: what changed hands since the audit saw it is left alone.
 
 Between the audit's look and each request of the reap, in turn, somebody does something to the VM
 or the volume.

@@ -1,4 +1,4 @@
-"""A worker that ends in the middle: another one, given the same command, goes on."""
+"""A worker that ends in the middle: another one, given the same command, continues."""
 
 from __future__ import annotations
 

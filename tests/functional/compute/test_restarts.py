@@ -1,4 +1,4 @@
-"""Hard reboots, and what comes right after: a VM that was started again keeps its lock busy."""
+"""Hard reboots, and what comes right after: the lock of a VM that was started again is busy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pause, suspend to disk, and the ways back: what is there afterwards, and what is left alone."""
+"""Pause, suspend to disk, and the ways back: what exists afterwards, and what is left alone."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_look_that_fails_after_it_is_done_is_taken_again(
     fault = {"action": "fail", "path": path, "method": "GET", "nth": nth}
     simulator.control("POST", "faults", fault)
     outcome = do(worker, build, action)
-    # Nothing was sent, and that is told; or it is done.
+    # Nothing was sent, and that is reported; or it is done.
     sent = changes(cluster, vmid) - began
     assert (outcome.ok, sent) in {(True, 1), (False, 0)}
     if sent:

@@ -1,4 +1,4 @@
-"""Every request of the driver is one that Proxmox VE's own schema takes."""
+"""Proxmox VE's own schema takes every request of the driver."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Call = tuple[str, str, Mapping[str, Any]]
 
 
 class RecordingClient(Client):
-    """Sends as ever and keeps what was asked."""
+    """Sends as ever and records what was asked."""
 
     def __init__(self, cluster: settings.ClusterSettings) -> None:
         super().__init__(cluster)

@@ -1,4 +1,4 @@
-"""Another size for a server's VM, on a simulated cluster: it has it, or is as it was."""
+"""Another size for a server's VM, on a simulated cluster: applied, or as it was."""
 
 from __future__ import annotations
 

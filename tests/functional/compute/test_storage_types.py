@@ -60,7 +60,7 @@ def test_a_template_and_what_is_cloned_of_it(
     gone = retire(worker).gone
     assert gone == (one.clones_apart or not one.linked)
     assert (cluster.vm(template_vmid()) is None) == gone
-    # Whether or not the template is gone, the server goes on.
+    # Whether or not the template is gone, the server works.
     assert worker.run(a_power(build, PowerAction.REBOOT_HARD)).ok
     assert worker.run(a_destroy(build)).gone
     assert cluster.is_empty(build.placed.vmid)
@@ -68,7 +68,7 @@ def test_a_template_and_what_is_cloned_of_it(
     assert cluster.is_empty(template_vmid())
 
 
-def test_a_storage_that_is_added_meanwhile(
+def test_a_storage_that_is_added_while_the_agent_runs(
     simulator: RunningSimulator, worker: Worker, cluster: Cluster
 ) -> None:
     driver: Any = worker.hypervisors[0]

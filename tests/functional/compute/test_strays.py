@@ -51,7 +51,7 @@ def cloudinit(build: Build, storage: str = "local") -> str:
 
 
 def looked_at(worker: Worker, build: Build) -> dict[str, Any]:
-    """What the first step told of a build that went well."""
+    """What the first step reported of a build that went well."""
     outcome = worker.run(build)
     assert outcome.ok, outcome.failure
     return dict(worker.conductor.steps(build)["compute_check_host"].detail)
@@ -144,7 +144,7 @@ def test_parallel_builds_share_what_began_after_they_asked(
     worker, strays = patient
     assert worker.run(a_build()).ok  # the template
     simulator.control("DELETE", "calls")
-    # Whoever looks for importable files is held, too.
+    # Lists of importable files are held, too.
     held = simulator.fault(action="hold", method="GET", path=f"{LISTING}$", times=0)
     builds = [a_build() for _ in range(BESIDE)]
     poisoned = put(simulator, "pve2", cloudinit(builds[-1]))

@@ -1,4 +1,4 @@
-"""Another root disk for a server's VM, on a simulated cluster: it has it, or is as it was."""
+"""Another root disk for a server's VM, on a simulated cluster: swapped, or as it was."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_what_can_t_be_is_refused_before_it_is_stopped(
     assert was["name"] == config_of(cluster, build)["name"]
 
 
-def test_a_root_disk_that_is_gone_is_made_anew(
+def test_a_root_disk_that_is_gone_is_made_again(
     worker: Worker, cluster: Cluster, simulator: RunningSimulator, build: Build
 ) -> None:
     assert worker.run(a_power(build, PowerAction.STOP)).ok
@@ -348,7 +348,7 @@ def test_a_look_at_the_way_back_says_which_disk_it_has(
     seen = worker.look(an_end(build, keep=False))
     assert (seen.ok, seen.power_state) == (True, power)
     assert config_of(cluster, build) == was
-    # A new disk, or one that a later rebuild has given it, is not what it had.
+    # A new disk, or a later rebuild's, is not what it had.
     swap = a_swap(build, running=not stopped)
     assert worker.run(swap).ok
     given = config_of(cluster, build)

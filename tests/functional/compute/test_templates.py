@@ -77,7 +77,7 @@ def retire(worker: Worker, *, image_id: str = IMAGE_ID, cloud: str = "") -> Any:
 
 
 def made(cluster: Cluster) -> int:
-    """Creates that Proxmox VE took; the others met one that was there, or being made."""
+    """Creates that Proxmox VE took; the others met a template that existed or was being made."""
     return sum(call["status"] == 200 for call in cluster.calls("POST", "/qemu"))
 
 
@@ -109,7 +109,7 @@ def test_a_template_goes_only_when_nothing_hangs_on_it(worker: Worker, cluster: 
     assert retire(worker).gone
     assert cluster.is_empty(template_vmid())
     assert retire(worker).gone
-    assert worker.run(a_build()).ok, "whoever needs it again makes it again"
+    assert worker.run(a_build()).ok, "a build that needs it again makes it again"
 
 
 @pytest.mark.parametrize(
@@ -164,10 +164,10 @@ def test_a_locked_template_is_gone_around_and_named(
     build = a_build()
     assert worker.run(build).ok
     assert cluster.vm(build.placed.vmid)["config"]["scsi0"].startswith("local:1")
-    told = template_taken(worker, build)
-    assert f"the lock '{lock}'" in told
+    detail = template_taken(worker, build)
+    assert f"the lock '{lock}'" in detail
     remedy = f"as root on pve1: qm unlock {template_vmid()}"
-    assert f"({remedy})" in told
+    assert f"({remedy})" in detail
     # Asked once at most, not in a loop; and the template is as it was.
     assert len(cluster.calls("POST", f"/{template_vmid()}/clone")) <= 2
     assert cluster.calls("DELETE", f"/qemu/{template_vmid()}") == []
@@ -181,8 +181,8 @@ def test_a_locked_template_is_gone_around_and_named(
 def template_taken(worker: Worker, build: Build) -> str:
     """What the steps of a build say of the template that it passed over."""
     steps = worker.conductor.steps(build).values()
-    [told] = [one.detail["template_taken"] for one in steps if "template_taken" in one.detail]
-    return str(told)
+    [detail] = [one.detail["template_taken"] for one in steps if "template_taken" in one.detail]
+    return str(detail)
 
 
 @pytest.mark.parametrize("leak", ["L1", "L4"])
@@ -291,8 +291,8 @@ def cached(worker: Worker, **more: Any) -> Any:
     )
     before = len(worker.conductor.outcomes(command))
     worker.client.execute(internal(), worker.service.address, command)
-    told = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
-    outcome: Any = told[0]
+    found = worker.conductor.wait_for(lambda: worker.conductor.outcomes(command)[before:] or None)
+    outcome: Any = found[0]
     return outcome
 
 

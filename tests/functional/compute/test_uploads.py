@@ -130,11 +130,11 @@ def test_what_was_uploaded_is_listed_and_goes(
     assert files(simulator) == {command.volid: len(DATA)}
     assert spool.asked == [0, PIECE_BYTES, PIECE_BYTES, 2 * PIECE_BYTES]
     # Servers can be made of it as soon as the outcome is known.
-    told = [facts for beat in worker.conductor.heartbeats for facts in beat.facts]
+    reported = [facts for beat in worker.conductor.heartbeats for facts in beat.facts]
     upload = image_files.parse(command.volid)
     assert upload is not None
     listed = image_files.listed(upload)
-    worker.conductor.wait_for(lambda: any(listed in one.images for one in told))
+    worker.conductor.wait_for(lambda: any(listed in one.images for one in reported))
     again = a_store(spool, volid=command.volid)
     again = dataclasses.replace(again, resource_id=command.resource_id)
     assert worker.run(again).ok

@@ -249,9 +249,9 @@ def test_the_lines_that_the_doctor_prints_are_enough(
     conf = configuration(tmp_path, text)
     assert refused_vnets(conf) == []
     conf.set_override("tenant_vnets", [f"*:{ZONE}:5000-5001"], group="networks")
-    told = refused_vnets(conf)
-    assert told
-    for one in told:
+    refused = refused_vnets(conf)
+    assert refused
+    for one in refused:
         for line in one.remedy:
             rights.run(line)
     assert refused_vnets(conf) == []

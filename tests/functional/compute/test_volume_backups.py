@@ -24,9 +24,9 @@ from tests.functional.compute.conftest import (
 from tests.functional.compute.test_volume_snapshots import (
     KINDS,
     Disks,
-    as_told,
     next_number,
     parked,
+    unlock_as_root,
 )
 from tests.functional.simulator_fixture import RunningSimulator
 from tests.functional.waiting import eventually
@@ -172,7 +172,7 @@ def test_one_of_several_is_removed(backups: Backups) -> None:
     assert kept != other
     assert backups.remove(volume, second, other).gone
     assert [one["volid"] for one in backups.listed(volume)] == [kept]
-    # Of one that was never told of only what its notes name is removed.
+    # Without an archive's name, only one whose notes name the backup is removed.
     assert backups.remove(volume, ids.new_uuid(), None).gone
     assert backups.remove(volume, first, None).gone
     assert not backups.listed(volume)
@@ -226,7 +226,7 @@ def test_a_backup_s_calls_fail(
     if not first.ok:
         assert first.failure is not None
         if first.failure.remedy:
-            as_told(simulator, volume.placed.vmid)
+            unlock_as_root(simulator, volume.placed.vmid)
         if not first.gone:
             again = backups.remove(volume, backup_id, None, volume_id=volume.resource_id)
             assert again.gone, again
@@ -261,7 +261,7 @@ def test_a_restore_s_calls_fail(
         if outcome.gone:
             assert cluster.is_empty(restored.placed.vmid)
         elif phase == "task-kill" and path == "/qemu$":
-            # Only root can remove what a killed worker leaves, and is told how.
+            # Only root can remove what a killed worker leaves; the remedy says how.
             assert f"qm destroy {restored.placed.vmid}" in str(outcome.failure.remedy)
             as_root(simulator).nodes("pve1").qemu(restored.placed.vmid).delete(skiplock=1)
             assert backups.worker.run(a_removal(restored, None)).gone

@@ -199,9 +199,9 @@ def test_answers_are_lost_and_tasks_fail(
         assert first.failure is not None
         simulator.control("DELETE", "faults")
         if first.failure.remedy:
-            # As root does when told.
+            # As root does by the remedy.
             assert f"qm unlock {vmid}" in first.failure.remedy
-            as_told(simulator, vmid)
+            unlock_as_root(simulator, vmid)
         second = disks.snap(volume, volid, verb)
         assert second.ok, second
     assert disks.data(volid) == "pattern"
@@ -210,7 +210,7 @@ def test_answers_are_lost_and_tasks_fail(
     assert disks.worker.run(a_removal(volume, volid)).gone
 
 
-def as_told(simulator: RunningSimulator, vmid: int) -> None:
+def unlock_as_root(simulator: RunningSimulator, vmid: int) -> None:
     as_root(simulator).nodes("pve1").qemu(vmid).config.put(delete="lock", skiplock=1)
 
 
@@ -264,7 +264,7 @@ def test_a_copy_of_a_snapshot_names_the_lock_of_what_it_copies(
     assert failure is not None
     assert failure.category is Category.LOCK
     assert failure.remedy == f"as root on pve1: qm unlock {vmid}"
-    as_told(simulator, vmid)
+    unlock_as_root(simulator, vmid)
     copied = disks.made(dataclasses.replace(copy, operation_id=next_number()), "online")
     assert disks.snap(volume, volid, "remove").ok
     for one, disk in ((volume, volid), (copy, copied)):

@@ -122,7 +122,7 @@ def test_a_server_gets_it_and_loses_it(worker: Worker, cluster: Cluster) -> None
     assert f"serial={volume.resource_id[:20]}" in value
     assert {"backup=0", "replicate=0"} <= set(value.split(","))
     assert config(cluster, volume.placed.vmid)["unused0"] == volid
-    # While the server has it, it can be grown, but not removed.
+    # While it is attached it can be grown, but not removed.
     grown = worker.run(a_growth(volume, volid, 4, build))
     assert grown.volume is not None, grown
     assert grown.volume.size_bytes == 4 * GIB
@@ -143,7 +143,7 @@ def test_a_server_gets_it_and_loses_it(worker: Worker, cluster: Cluster) -> None
     assert worker.run(an_attachment(other, volume, volid)) == Plugged(
         True, None, PowerState.SHUTDOWN
     )
-    # A server that goes leaves it where it is.
+    # The deletion of a server leaves it where it is.
     assert worker.run(a_destroy(other)).gone
     assert config(cluster, volume.placed.vmid)["unused0"] == volid
     assert worker.run(a_removal(volume, volid, build, other)).gone
@@ -162,7 +162,7 @@ def test_the_slot_and_the_holder_must_be_as_said(worker: Worker, cluster: Cluste
     elsewhere = worker.run(an_attachment(build, second, other, others=(1, 3)))
     assert elsewhere == Plugged(True, None, PowerState.RUNNING, 3)
     assert config(cluster, build.placed.vmid)["scsi3"].startswith(f"{other},")
-    # The same again, and then it goes.
+    # The same again, and then it is detached.
     assert worker.run(an_attachment(build, second, other, others=(2,))).slot == 3
     assert worker.run(an_attachment(build, second, other, on=False)).ok
     wrongs: tuple[dict[str, Any], ...] = (

@@ -55,7 +55,7 @@ class Had:
         return str(self.config.get("scsi1"))
 
     def untouched(self) -> bool:
-        """Whether the volume rests in its holder, and the server has it with its serial."""
+        """Whether the volume rests in its holder, and is attached to the server by its serial."""
         holder = self.cluster.vm(self.volume.placed.vmid)["config"]
         parked = holder["unused0"] == self.volid and "scsi0" not in holder
         mine = self.cluster.volumes(self.volume.placed.vmid)

@@ -54,7 +54,7 @@ def some_facts(**more: Any) -> HostFacts:
 
 
 class FakeLedger:
-    """Answers what the test says, and keeps what it was asked."""
+    """Answers what the test says, and records what it was asked."""
 
     def __init__(self, *, undo: bool = True, starts: Iterable[MayStart | None] = ()) -> None:
         """``starts`` are the answers whether VMs may be started; yes after those."""
@@ -86,14 +86,14 @@ class FakeWork:
 
     def __init__(self, command: Any = None) -> None:
         self.command = command or a_build()
-        self.told: list[dict[str, Any]] = []
+        self.reported: list[dict[str, Any]] = []
         self.paused: list[float] = []
 
     def report(self, *, upid: str | None = None, **detail: Any) -> None:
-        self.told.append({"upid": upid, **detail})
+        self.reported.append({"upid": upid, **detail})
 
     def progress(self, **detail: Any) -> None:
-        self.told.append({"progress": detail})
+        self.reported.append({"progress": detail})
 
     def check(self) -> None:
         pass
@@ -106,7 +106,7 @@ class FakeWork:
 
 
 class FakeMachine:
-    """A ``port.Machine`` that remembers what it was asked, and fails where it is told to."""
+    """A ``port.Machine`` that remembers what it was asked, and fails in the step `fail`."""
 
     def __init__(self, fail: str = "", error: Exception | None = None) -> None:
         self.calls: list[str] = []

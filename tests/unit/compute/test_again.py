@@ -1,4 +1,4 @@
-"""Commands that come twice or late, and what is told again."""
+"""Commands that come twice or late, and what is reported again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FakeHypervisor:
         return self._machine
 
     def group_writer(self, build: Any) -> None:
-        """It is told of no groups."""
+        """It knows no groups."""
 
 
 class Worker:
@@ -137,7 +137,7 @@ def test_a_reboot_that_is_asked_for_twice_is_one() -> None:
 
 
 def test_what_removes_what_a_build_left_ends_that_attempt_only() -> None:
-    """The build goes on at another place, whose agent may be of the same worker."""
+    """The build continues at another place, whose agent may be of the same worker."""
     worker = Worker(FakeMachine())
     there = a_build().placed
     head = (2, 1, ResourceType.SERVER, SERVER, there, clock.after(60))
@@ -259,7 +259,7 @@ def test_what_comes_after_a_destroy_that_was_refused_is_carried_out() -> None:
 
 
 class Bus:
-    """Keeps what is cast, or refuses it."""
+    """Records what is cast, or refuses it."""
 
     def __init__(self) -> None:
         self.cast_facts: list[int] = []

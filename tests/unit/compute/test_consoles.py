@@ -70,7 +70,7 @@ class Driver:
 
 
 class Front:
-    """A console proxy's port: keeps the connections of agents."""
+    """A console proxy's port: holds the connections of agents."""
 
     def __init__(self) -> None:
         self.grants: list[str | None] = []
@@ -194,7 +194,7 @@ def test_what_a_boot_says_is_kept(conf: cfg.ConfigOpts) -> None:
     logs.let_go("s1")
     eventually(lambda: driver.guests[0].closed)
     assert logs.text("s1") == "x" * 1024
-    # Another boot begins anew.
+    # Another boot begins a new log.
     logs.after(a_build(), Built(True))
     eventually(lambda: logs.text("s1") == "hello")
     logs.stop()

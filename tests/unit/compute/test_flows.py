@@ -127,7 +127,7 @@ def test_somebody_elses_vm_leaves_nothing_of_ours() -> None:
 
 @pytest.mark.parametrize("step", ["check_host", "ensure_image"])
 def test_a_drive_of_an_earlier_run_is_removed_where_the_first_steps_fail(step: str) -> None:
-    """The agent ended after the upload; told again, it gets no further."""
+    """The agent ended after the upload; the repeated command gets no further."""
     job, _ = a_job()
     machine = FakeMachine(step)
     outcome = build(job, machine, a_build(config_drive=DRIVE))
@@ -218,13 +218,13 @@ def test_a_passed_deadline_fails_and_still_unwinds() -> None:
 def test_a_task_id_is_reported_at_once() -> None:
     job, reports = a_job()
 
-    class Telling(FakeMachine):
+    class Reporting(FakeMachine):
         def start(self) -> Any:
             job.report(upid="UPID:1", way="x")
             assert reports[-1].steps[0].upid == "UPID:1"
             return super().start()
 
-    assert build(job, Telling(), a_build()).ok
+    assert build(job, Reporting(), a_build()).ok
 
 
 def test_a_destroy_says_gone_only_when_all_is() -> None:

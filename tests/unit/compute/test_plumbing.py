@@ -115,11 +115,11 @@ def test_whatever_a_hypervisor_says_can_be_sent() -> None:
     for reports in ([odd], [a_report(0), dataclasses.replace(odd, outcome=Outcome(True))]):
         sent = codec.loads(codec.dumps(sendable(reports)))
         assert [codec.load(Report, one).steps for one in sent] == [one.steps for one in reports]
-    (told,) = [codec.load(Report, one).outcome for one in sendable([odd])]
-    assert told is not None
-    assert told.failure is not None
-    assert (told.failure.message, told.failure.log_tail) == ("nul \ufffd", ("lone \ufffd", "ß"))
-    assert told.failure.category is Category.CREATION_FAILED
+    (found,) = [codec.load(Report, one).outcome for one in sendable([odd])]
+    assert found is not None
+    assert found.failure is not None
+    assert (found.failure.message, found.failure.log_tail) == ("nul \ufffd", ("lone \ufffd", "ß"))
+    assert found.failure.category is Category.CREATION_FAILED
     nul = dataclasses.replace(a_report(0), resource_id="a\0b")
     assert codec.load(Report, sendable([nul])[0]).resource_id == "a\ufffdb"
 
@@ -160,7 +160,7 @@ def test_a_node_that_left_is_unhealthy() -> None:
 class FakePlacement:
     def __init__(self) -> None:
         self.failures = 1
-        self.told = threading.Event()
+        self.updated = threading.Event()
         self.present = frozenset({"COMPUTE_STATUS_DISABLED", "HW_CPU_X86_AVX"})
         self.kept: Any = None
         self.classes: list[str] = []
@@ -202,7 +202,7 @@ class FakePlacement:
 
     def change_traits(self, uuid: str, change: Any) -> None:
         self.present = frozenset(change(self.present))
-        self.told.set()
+        self.updated.set()
 
 
 def test_devices_that_are_gone_and_promised_are_nobody_elses() -> None:
@@ -211,18 +211,18 @@ def test_devices_that_are_gone_and_promised_are_nobody_elses() -> None:
     publisher = Publisher(placement, retry_seconds=0.01)
     publisher.start()
     publisher.publish([some_facts(devices={"gpu": 2})])
-    assert placement.told.wait(60)
+    assert placement.updated.wait(60)
     assert placement.classes == ["CUSTOM_PCI_GPU"]
-    placement.told.clear()
+    placement.updated.clear()
     placement.promised = {"CUSTOM_PCI_GPU"}
     publisher.publish([some_facts(memory_mib=1024, traits=("CUSTOM_NEW",))])
-    assert placement.told.wait(60)
+    assert placement.updated.wait(60)
     assert placement.kept["MEMORY_MB"]["total"] == 1024
     record = placement.kept["CUSTOM_PCI_GPU"]
     assert (record["total"], record["reserved"]) == (2, 2)
-    placement.told.clear()
+    placement.updated.clear()
     publisher.publish([some_facts(devices={"gpu": 2})])  # it is back
-    assert placement.told.wait(60)
+    assert placement.updated.wait(60)
     publisher.stop()
     record = placement.kept["CUSTOM_PCI_GPU"]
     assert (record["total"], record["reserved"]) == (2, 0)
@@ -233,7 +233,7 @@ def test_what_placement_did_not_take_is_reported_again() -> None:
     publisher = Publisher(placement, retry_seconds=0.01)
     publisher.start()
     publisher.publish([some_facts()])
-    assert placement.told.wait(60)
+    assert placement.updated.wait(60)
     publisher.stop()
     assert placement.kept["VCPU"]["total"] == 8
     assert "COMPUTE_STATUS_DISABLED" in placement.present
@@ -267,7 +267,7 @@ def test_of_many_doubted_hosts_those_are_published_again_that_placement_lacks() 
     publisher.publish_again(hosts)
     assert publisher._publish_all() == []
     assert placement.added.keys() == {"u0"}
-    assert not placement.told.is_set(), "those that are there were not touched"
+    assert not placement.updated.is_set(), "those that are there were not touched"
 
 
 def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
@@ -275,11 +275,11 @@ def test_a_provider_that_is_gone_is_made_again_when_somebody_asks() -> None:
     publisher = Publisher(placement, retry_seconds=0.01)
     publisher.start()
     publisher.publish([some_facts()])
-    assert placement.told.wait(60)
-    placement.told.clear()
+    assert placement.updated.wait(60)
+    placement.updated.clear()
     placement.kept, placement.present = {}, frozenset()
     publisher.publish_again([some_facts()])
-    assert placement.told.wait(60)
+    assert placement.updated.wait(60)
     publisher.stop()
     assert placement.kept["VCPU"]["total"] == 8
 

@@ -116,7 +116,7 @@ def test_a_write_waits_for_the_renewal_of_a_lease_that_nobody_else_took() -> Non
     assert site.changes == [(["c1"], [])]
 
 
-def test_who_loses_one_cluster_begins_anew_with_the_others(site: Site) -> None:
+def test_who_loses_one_cluster_begins_again_with_the_others(site: Site) -> None:
     site.granted(1, "c1", "c2")
     site.granted(1, "c1", c2="w2")
     assert (site.tenure.worker, site.tenure.clusters) == ("", frozenset())

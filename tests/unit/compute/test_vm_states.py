@@ -1,4 +1,4 @@
-"""What of the VMs that a worker saw is told, and when."""
+"""Which VMs that a worker saw are published, and when."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Worker:
         return self.vm_changes.take(self.seconds)
 
     def settle(self, *vms: VmFacts) -> None:
-        """Look and tell until there is nothing more to tell."""
+        """Look and publish until there is nothing more to publish."""
         for _ in range(3):
             self.look(*vms)
             self.reported(REPEAT_SECONDS)
         assert self.reported(REPEAT_SECONDS) == []
 
 
-def test_the_first_look_tells_all_and_absence_only_after_the_second() -> None:
+def test_all_is_published_after_the_first_look_and_absence_only_after_the_second() -> None:
     worker = Worker()
     assert worker.look(vm(1), vm(2))
     (first,) = worker.reported()
@@ -95,7 +95,7 @@ def test_nothing_is_gone_while_part_of_the_cluster_is_away() -> None:
     assert 2 not in {one.vmid for one in everything[0].vms}
 
 
-def test_everything_told_meanwhile_hides_no_vm_that_goes() -> None:
+def test_publishing_everything_in_between_hides_no_vm_that_is_gone() -> None:
     worker = Worker()
     worker.settle(vm(1), vm(2))
     worker.look(vm(1))
@@ -104,7 +104,7 @@ def test_everything_told_meanwhile_hides_no_vm_that_goes() -> None:
     worker.look(vm(1))
     (news,) = worker.reported()
     assert news.gone == (2,)
-    # Nor does it count as the second time that this is told.
+    # Nor does it count as the second report of its absence.
     worker.vm_changes.publish_all()
     (everything,) = worker.reported()
     assert everything.whole

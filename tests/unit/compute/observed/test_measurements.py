@@ -1,4 +1,4 @@
-"""How often a hypervisor is asked for measurements, whoever looks."""
+"""How often a hypervisor is asked for measurements, however many look."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error table against the corpus: what Proxmox VE was heard to say, and what is made of it.
+"""The error table against the corpus: what Proxmox VE has said, and what is made of it.
 
 ``messages.tsv`` holds texts of servers and sources with category and verdict; ``captures.tsv``
 names every error in the recorded answers of a real server. A capture that is not named fails: a

@@ -115,7 +115,7 @@ def test_a_missing_task_is_reported() -> None:
         ("restore failed - blk_pwrite to  failed (-5)", 500, Category.CREATION_FAILED),
     ],
 )
-def test_answers_that_only_the_sources_tell(text: str, status: int, category: Category) -> None:
+def test_answers_known_from_the_sources_only(text: str, status: int, category: Category) -> None:
     assert category_of(text, status) is category
 
 

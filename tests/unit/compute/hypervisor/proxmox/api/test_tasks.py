@@ -18,7 +18,7 @@ UPID = "UPID:pve1:000005F5:00060595:6B003D23:{}:100:a@pve!t:"
 
 
 class Node(Client):
-    """Answers for one task, which runs until it is told how it ended."""
+    """Answers for one task, which runs until `exit_status` is set."""
 
     def __init__(self) -> None:
         self.exit_status: str | None = None
@@ -52,8 +52,8 @@ def test_a_task_that_outlives_its_kind_is_unknown_and_left_to_end(kind: str) -> 
     node.exit_status = "OK"
 
 
-class Told(FakeWork):
-    """Lets the task end once it was told something."""
+class EndsAtProgress(FakeWork):
+    """Lets the task end once progress is reported."""
 
     def __init__(self, node: Node) -> None:
         super().__init__()
@@ -67,11 +67,11 @@ class Told(FakeWork):
 def test_what_copies_is_reported_while_it_is_awaited() -> None:
     node = Node()
     node.log = ["transferred 1.0 GiB of 4.0 GiB (25.00%)"]
-    work = Told(node)
+    work = EndsAtProgress(node)
     tasks = Tasks(node, watch_seconds=0.01)
     assert tasks.wait(work, UPID.format("qmclone")).ok
-    told = work.told[0]["progress"]
-    assert (told["percent"], told["disk_total_bytes"]) == (25, 4 << 30)
+    progress = work.reported[0]["progress"]
+    assert (progress["percent"], progress["disk_total_bytes"]) == (25, 4 << 30)
 
 
 def test_what_copies_may_take_longer_than_what_switches() -> None:

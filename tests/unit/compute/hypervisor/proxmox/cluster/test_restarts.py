@@ -44,7 +44,7 @@ def test_once_the_clean_up_is_over_nothing_is_remembered() -> None:
 
 
 def test_a_start_that_takes_long_counts_from_when_it_was_sent() -> None:
-    """The clean-up, which begins meanwhile, waits for its lock, and then for the VM."""
+    """The clean-up, which begins during the start, waits for its lock, and then for the VM."""
     timer = Timer()
     restarts = Restarts(30.0, timer)
     restarts.ended(100)

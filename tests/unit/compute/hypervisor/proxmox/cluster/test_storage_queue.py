@@ -16,7 +16,7 @@ from tests.unit.compute.fakes import FakeWork, a_build
 def run(width: Width, count: int, locked: float, copying: float) -> tuple[float, int, int]:
     """So many operations: each holds the lock, then copies. Seconds, timeouts, widest.
 
-    A refused one comes back at the end of the line, as the driver has it.
+    A refused one comes back at the end of the line, as in the driver.
     """
     lock_free, now = 0.0, 0.0
     waiting, running = count, list[tuple[float, int, float, bool]]()

@@ -22,7 +22,7 @@ def test_all_are_read_in_turn_and_what_was_seen_is_kept() -> None:
     second, third = strangers.look(vms, reader), strangers.look(vms, reader)
     assert (len(second.tags), len(third.tags), third.complete) == (2 * MOST, len(vms), True)
     assert read == [*vms, *range(100, 100 + 3 * MOST - len(vms))]
-    # Those that went are forgotten, and one that can't be read is as it was.
+    # VMs that are gone are forgotten, and an unreadable one is as it was.
     left = {vmid: node for vmid, node in vms.items() if vmid < 110}
     now = strangers.look(left, lambda *_: None)
     assert [one.vmid for one in now.tags] == [one.vmid for one in now.references] == [*left]

@@ -65,7 +65,7 @@ def looks(nodes: Nodes, patience_seconds: float = SECONDS) -> StrayVolumes:
     return StrayVolumes(nodes, patience_seconds)
 
 
-def test_one_alone_asks_for_its_own_and_tells_others_apart() -> None:
+def test_one_alone_asks_for_its_own_and_drops_those_of_others() -> None:
     nodes = Nodes()
     nodes.images = {PLACES[0]: [100, 101]}
     found = looks(nodes).listed(FakeWork(), 101, PLACES)
@@ -103,7 +103,7 @@ def test_who_asks_during_a_look_is_served_by_the_next_one_with_all_others() -> N
 
 
 class Waiting(FakeWork):
-    """Tells that it waits for others."""
+    """Sets `waits` when it waits for others."""
 
     def __init__(self) -> None:
         super().__init__()

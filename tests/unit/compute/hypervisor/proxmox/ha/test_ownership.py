@@ -48,7 +48,7 @@ def test_containers_are_no_vms() -> None:
     ("changed", "comments", "why"),
     [
         ({}, (COMMENT, COMMENT), None),
-        ({}, (COMMENT,), None),  # one that is no resource any more is nobody's
+        ({}, (COMMENT,), None),  # a VM that is no resource any more is nobody's
         ({}, (COMMENT, "by hand"), "it names resources that are not ours (VMs 101)"),
         ({}, (COMMENT, COMMENT.replace("cloud-1", "cloud-2")), "it names resources that are not"),
         ({"comment": "mine"}, (COMMENT, COMMENT), "its comment is not ours"),

@@ -21,7 +21,7 @@ SILENT = ApiError(Category.NODE_UNHEALTHY, "no route to host", status=595)
 
 
 class Shared:
-    """A cluster of which each node says something, and whose list says something."""
+    """A cluster whose nodes and whose list each say something."""
 
     def __init__(self, listed: Listed | None, **nodes: Any) -> None:
         self._listed, self._nodes = listed, nodes

@@ -54,7 +54,7 @@ def test_what_others_did_is_named(entry: dict[str, object]) -> None:
     assert list(changes.of_others("zone", [zone])) == ["zone zsimple (new)"]
 
 
-def test_what_is_hidden_is_told_by_path() -> None:
+def test_hidden_paths_are_named() -> None:
     everything = {"/sdn": {"SDN.Audit": 1, "SDN.Use": 1}}
     plain = {"/sdn/zones/localnetwork": {"SDN.Use": 1}}
     assert changes.hidden({**everything, **plain}) == []

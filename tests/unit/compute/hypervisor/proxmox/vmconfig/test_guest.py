@@ -125,6 +125,6 @@ def test_devices_that_the_token_may_use() -> None:
 
 
 def test_the_newest_machine_type() -> None:
-    told = [{"version": "9.2+pve1"}, {"version": "10.0"}, {"version": "10.0+pve1"}, {"id": "x"}]
-    assert refresh._newest(told) == "10.0"
+    types = [{"version": "9.2+pve1"}, {"version": "10.0"}, {"version": "10.0+pve1"}, {"id": "x"}]
+    assert refresh._newest(types) == "10.0"
     assert refresh._newest([]) == ""

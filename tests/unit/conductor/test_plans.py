@@ -1,4 +1,4 @@
-"""Plans and what was asked, as a row keeps them."""
+"""Plans and what was asked, as a row stores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clusters were told of server groups, against the record."""
+"""What clusters have of server groups, against the record."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def members(**changes: Any) -> dict[str, ServerFacts]:
     return {one.uuid: one for one in made}
 
 
-def told(*seen: SeenAffinity, writes: bool = True, whole: bool = True) -> Any:
+def inventories_of(*seen: SeenAffinity, writes: bool = True, whole: bool = True) -> Any:
     return {
         "c1": ClusterInventory("c1", affinity=seen, writes_affinity=writes, affinity_seen=whole)
     }
@@ -29,7 +29,7 @@ def told(*seen: SeenAffinity, writes: bool = True, whole: bool = True) -> Any:
 
 def found(*seen: SeenAffinity, writes: bool = True, whole: bool = True, **facts: Any) -> list[str]:
     values = {"servers": members(), "groups": {"g": GROUP}, "cloud": "me", **facts}
-    inventories = told(*seen, writes=writes, whole=whole)
+    inventories = inventories_of(*seen, writes=writes, whole=whole)
     return [one.kind for one in affinity(Facts(NOW, inventories=inventories, **values))]
 
 

@@ -149,9 +149,9 @@ def test_another_cloud_in_our_band_is_reported_as_an_overlap() -> None:
     holder = a_vm(100_004, None, volume_id="data", proven=True, cloud="south")
     for theirs in (template, server, holder):
         given = facts(a_vm(cloud="north"), theirs, bands=BANDS, cloud="north")
-        told = found(given)["band_shared"]
-        assert "cloud south" in told.cause
-        assert "100000 to 199999" in told.cause
+        overlap = found(given)["band_shared"]
+        assert "cloud south" in overlap.cause
+        assert "100000 to 199999" in overlap.cause
 
 
 @pytest.mark.parametrize("vmid", [100_003, 300_003], ids=["in our band", "elsewhere"])
@@ -507,7 +507,7 @@ def test_a_template_that_was_ours_left_a_disk() -> None:
 
 
 def left_behind(*volumes: SeenVolume, vm: SeenVm | None = None, **changes: Any) -> list[Finding]:
-    """What is found of a VM on pve2, where its record has it, and of volumes on pve1."""
+    """What is found of a VM on pve2, as its record says, and of volumes on pve1."""
     values = {"servers": {WEB: a_server(node="pve2")}} | {
         name: changes.pop(name) for name in ("servers", "busy", "journal") if name in changes
     }
@@ -575,7 +575,7 @@ def test_replicas_of_others_and_to_other_nodes_explain_nothing() -> None:
 
 
 def test_volumes_that_the_vm_uses_were_not_left() -> None:
-    # A storage that is shared, and one of which Proxmox VE was not told that it is.
+    # A storage that is shared, and a shared one not configured as such in Proxmox VE.
     assert left_behind(a_volume(100_001, shared=True)) == []
     seen = a_volume(100_001, size_bytes=1, created_at=NOW)
     assert left_behind(seen, dataclasses.replace(seen, node="pve2")) == []
@@ -622,7 +622,7 @@ def test_a_volume_whose_vmid_another_server_has_by_now_is_reported() -> None:
         reservations={PLACE: reserved(), ("c1", 100_002): reserved(100_002, OTHER)},
         allocations={WEB: {"rp1": RESOURCES}, OTHER: {"rp1": RESOURCES}},
     )
-    # It is the other one's, of whose VM another finding tells.
+    # It is the other one's, whose VM another finding reports.
     assert set(found(given)) == {"server_without_vm"}
 
 
@@ -845,18 +845,18 @@ def test_a_server_whose_vmid_is_not_reserved(row: Any, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "told"),
+    ("late", "reported"),
     [(None, False), (datetime.timedelta(seconds=1), False), (OVERDUE, True)],
 )
-def test_an_operation_that_does_not_end(late: datetime.timedelta | None, told: bool) -> None:
+def test_an_operation_that_does_not_end(late: datetime.timedelta | None, reported: bool) -> None:
     deadline = None if late is None else NOW - late
     operation = OpenOperation(
         7, "server", WEB, "delete", "unwinding", 9, NOW, deadline, "The node is off."
     )
     given = facts(operations=(operation,), busy=frozenset({WEB}))
     by_kind = found(given)
-    assert ("operation_overdue" in by_kind) is told
-    if told:
+    assert ("operation_overdue" in by_kind) is reported
+    if reported:
         assert by_kind["operation_overdue"].cause.endswith("deadline: The node is off.")
         assert by_kind["operation_overdue"].subject == "7"
 

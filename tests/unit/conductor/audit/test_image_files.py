@@ -62,7 +62,7 @@ def test_a_file_where_the_record_has_none_is_one_too_many() -> None:
     assert (one.kind, one.proven) == ("image_file_without_image", True)
 
 
-def test_an_image_whose_file_is_gone_is_told() -> None:
+def test_an_image_whose_file_is_gone_is_reported() -> None:
     (one,) = found(())
     assert (one.kind, one.proven, one.cluster) == ("image_without_file", False, "c1")
     assert one.evidence["image"] == MINE

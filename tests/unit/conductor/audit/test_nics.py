@@ -95,7 +95,7 @@ def test_firewalls() -> None:
 
 
 def test_tags_of_projects_networks_that_other_vms_have() -> None:
-    """One that a network has, one that none has yet, one that is not for networks of projects."""
+    """A tag of a network, a tag of none yet, and tags that are not for projects' networks."""
     tags = tuple(
         SeenTag(900 + number, "pve1", *wire)
         for number, wire in enumerate([("vmbr0", 7), ("vmbr0", 9), ("vmbr0", 50), ("vmbr1", 7)])

@@ -58,7 +58,7 @@ def given(
 
 
 def only(of: Facts) -> Finding:
-    """The one difference, of which the operator reads a sentence and a remedy."""
+    """The one difference; it has a sentence and a remedy for the operator."""
     (found,) = differences(of)
     assert found.kind in KINDS
     assert found.cause.endswith(".")
@@ -210,8 +210,8 @@ def test_a_volume_of_another_size() -> None:
     in_error = (dataclasses.replace(VOLUME, status="error"),)
     assert differences(given(disk=larger, volumes=in_error)) == []
     assert differences(given(disk=larger, busy_volumes=frozenset({"data"}))) == []
-    untold = dataclasses.replace(DISK, size_bytes=0)
-    assert differences(given(disk=untold)) == []
+    unknown = dataclasses.replace(DISK, size_bytes=0)
+    assert differences(given(disk=unknown)) == []
 
 
 # --- holders

@@ -8,7 +8,7 @@ from common.resources.states import ACTIONS, InternalAction, TaskState, VmState
 from conductor.notifications import events, unversioned, versioned
 from tests.fixtures.notifications import EVENTS, OBJECTS, UNVERSIONED
 
-#: actions of which Nova sends nothing
+#: actions that Nova sends no notifications of
 SILENT = {"changePassword"}
 
 
@@ -33,7 +33,7 @@ def test_every_older_event_is_nova_s_and_only_what_nova_lacks_is_left_out() -> N
     }
 
 
-def test_every_action_of_users_is_told() -> None:
+def test_every_action_of_users_has_events() -> None:
     assert set(ACTIONS) - set(events.OF_ACTION) == SILENT
     assert set(events.OF_ACTION) - set(ACTIONS) == {
         InternalAction.FORGET,

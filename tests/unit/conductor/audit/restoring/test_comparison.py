@@ -98,7 +98,7 @@ def test_others_vms_are_none_of_it() -> None:
 def test_a_server_of_the_record_at_its_place() -> None:
     mine = {"servers": {"web": server()}}
     assert found(vm(server_uuid="web"), **mine) == []
-    # It got an interface since, which our mark names; one that somebody else plugged is theirs.
+    # It got an interface since, which our mark names; an interface of others' is theirs.
     strange = NicFacts("bb", "vmbr0")
     [item] = found(
         vm(server_uuid="web", nics=(NIC, strange)),

@@ -155,7 +155,7 @@ def test_moved_by_others() -> None:
     assert (moved.state, moved.target) == (MoveState.MOVED, "h3")
 
 
-def test_deleted_meanwhile() -> None:
+def test_deleted_before_or_during_its_move() -> None:
     for move in (a_move(), moving()):
         assert only(drain(move), facts(op5=("failed", None))).state == MoveState.GONE
 

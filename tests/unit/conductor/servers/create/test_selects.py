@@ -21,7 +21,7 @@ SECONDS = 10
 
 
 class Scheduler:
-    """Answers when its gate is opened; keeps what was asked."""
+    """Answers when its gate is opened; records what was asked."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -79,7 +79,7 @@ def test_one_that_comes_alone_asks_alone() -> None:
     assert (scheduler.alone, scheduler.together) == (["a", "b"], [])
 
 
-def test_those_that_come_meanwhile_share_a_message_and_get_their_own_answers() -> None:
+def test_requests_during_a_call_share_a_message_and_get_their_own_answers() -> None:
     asking = Asking(scheduler := Scheduler())
     first = asking.first(a_request(server_uuid="a", until=clock.after(10)))
     early, late = clock.after(20), clock.after(30)

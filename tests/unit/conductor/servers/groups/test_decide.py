@@ -35,7 +35,7 @@ GROUP = Group(
 
 
 def member(index: int, vm_state: str | None = "active", **values: Any) -> Member:
-    """One that works, unless its server is said to be something else."""
+    """A member that works, unless its server is given another state."""
     server = vm_state is not None
     found = Member(
         id=f"m{index}",
@@ -235,7 +235,7 @@ def test_new_members_that_do_not_work_are_rolled_back() -> None:
 
 def test_all_at_once_are_not_deleted_by_a_rolling_update() -> None:
     old = [member(one, "error") for one in (1, 2, 3)]
-    # One that is new may show that the old ones are the fault.
+    # A new member may show that the old ones are the fault.
     made = after(*old, group=rolling())
     assert (made.deletes, leaving(made), made.added) == ([], [], 1)
     new = member(4, "error", profile_id="b")

@@ -95,7 +95,7 @@ def test_the_oldest_are_tried_now_and_then_all_the_same() -> None:
 
 
 def test_they_are_tried_again_only_while_nobody_else_is() -> None:
-    """Else one that asked later might get the room of one that is woken."""
+    """Else a later request might get the room of a woken one."""
     found = [waiting(n, 2, tried_at=ago(61)) for n in range(3)]
     assert woken(found, 2) == [0]
     busy = dataclasses.replace(found[0], woken_at=ago(1))
@@ -167,7 +167,7 @@ def test_one_is_overtaken_by_those_that_never_waited_where_it_could_be() -> None
 
 
 def test_only_a_host_that_could_take_it_is_kept() -> None:
-    """Not a roomy one of another zone, nor one that a filter refused; a full one if need be."""
+    """Not a roomy one of another zone, nor one refused by a filter; a full one if need be."""
     large = waiting(0, 8, overtaken=OVERTAKE, able=frozenset({"host-1", "host-2", "full"}))
     made = choose([large], room(7, 6, 5), NOW, OVERTAKE, again=False)
     assert made.kept == {0: "host-1"}
@@ -185,8 +185,8 @@ def test_hosts_are_looked_for_until_each_of_the_first_has_one() -> None:
 
 
 def test_no_host_is_looked_for_where_none_could_be_kept() -> None:
-    """A host that refused it is none, nor one that is kept for another: the later one of both
-    may lose it."""
+    """A host that refused it is none, nor is a host kept for another: the later one of both may
+    lose it."""
     able = frozenset({"host-0", "host-1"})
     one = waiting(1, able=able)
     assert lacks_host([one], {"host-0"})
@@ -211,7 +211,7 @@ def test_an_earlier_one_gets_the_host_that_is_kept_for_a_later_one() -> None:
     assert (made.woken, made.kept) == ([0], {0: "host-1", 1: "host-0"})
     made = choose([first, later], room(8, 0), NOW, OVERTAKE, again=False)
     assert (made.woken, made.kept) == ([0], {})
-    # One that came later gets neither, though it's the turn of its project.
+    # A later one gets neither, though it's the turn of its project.
     small = waiting(2, project_id="b")
     served = {"a": ago(1)}
     made = choose([first, later, small], room(1, 1), NOW, OVERTAKE, again=False, served=served)

@@ -1,4 +1,4 @@
-"""The lock that a node keeps when a VM is started again before its end was cleaned up."""
+"""The lock that a node holds when a VM is started again before its end was cleaned up."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_roll_back_of_a_template_and_to_what_is_half_deleted_is_refused(lab: L
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", NATIVE)
-def test_what_was_attached_since_becomes_unused_whoever_has_it(lab: Lab, kind: str) -> None:
+def test_what_was_attached_since_becomes_unused_even_of_another_vm(lab: Lab, kind: str) -> None:
     api, volid = snapped(lab, kind)
     assert lab.create(101, scsi0="shared:1") == "OK"
     other = str(lab.api.nodes("pve1").qemu(101).config.get()["scsi0"]).partition(",")[0]
@@ -111,13 +111,13 @@ def test_what_was_attached_since_becomes_unused_whoever_has_it(lab: Lab, kind: s
     config = api.config.get()
     assert (config["unused0"], "scsi2" in config) == (other, False)
     assert data_of(lab, volid) == ""
-    # Of another VM's volume only the line goes.
+    # Of another VM's volume only the line is deleted.
     api.config.put(delete="unused0")
     assert lab.volumes(101) == [other]
 
 
 def test_a_snapshot_as_a_volume_needs_nobody_who_has_the_disk_open(lab: Lab) -> None:
-    """Its disk is renamed under who has it open: what is written then is lost."""
+    """Its disk is renamed while a VM has the disk open: what is written then is lost."""
     door(lab, "storage", name="data", type="lvm", options=STORAGES["lvm-chain"].options)
     assert lab.create(100, scsi0="data:1") == "OK"
     api = lab.api.nodes("pve1").qemu(100)

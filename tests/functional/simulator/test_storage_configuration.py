@@ -87,7 +87,7 @@ def test_changes_that_are_refused(lab: Lab, root: Any) -> None:
     root.storage.post(storage="data", type="lvm", **NEW["lvm"])
     root.storage.post(storage="files", type="nfs", **NEW["nfs"])
     data, files = root.storage("data"), root.storage("files")
-    told = "update storage failed: "
+    prefix = "update storage failed: "
     for call, text in (
         (lambda: data.put(delete="vgname"), "unable to delete required option 'vgname'"),
         (lambda: data.put(delete="krbd"), "no such option 'krbd'"),
@@ -100,7 +100,7 @@ def test_changes_that_are_refused(lab: Lab, root: Any) -> None:
         (lambda: root.storage("gone").put(nodes="pve1"), "storage 'gone' does not exist"),
     ):
         status, answer = refusal(call)
-        assert (status, answer.startswith(f"{told}{text}")) == (500, True), answer
+        assert (status, answer.startswith(f"{prefix}{text}")) == (500, True), answer
     assert refusal(lambda: root.storage("gone").delete())[1] == (
         "delete storage failed: storage 'gone' does not exist"
     )

@@ -78,8 +78,8 @@ def test_a_file_that_a_running_vm_has_open_is_not_snapped(lab: Lab, kind: str, e
     volid = str(api.config.get()["scsi0"]).partition(",")[0]
     assert lab.create(101, scsi0="shared:1", scsi1=volid) == "OK"
     assert lab.done(lab.api.nodes("pve1").qemu(101).status.start.post()) == "OK"
-    told = lab.done(api.snapshot.post(snapname="one"))
-    assert end in told if end else told == "OK"
+    result = lab.done(api.snapshot.post(snapname="one"))
+    assert end in result if end else result == "OK"
 
 
 def test_formats_that_a_storage_does_not_keep_are_refused(lab: Lab) -> None:

@@ -30,10 +30,10 @@ class Worker(serving.Worker):
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """Tell what was asked; `/large` is answered with more than a socket takes at once.
+    """Return what was asked; `/large` is answered with more than a socket takes at once.
 
-    A path below `/file` is answered with that file. Of what is sent to `/long` the length and the
-    hash are told; `/refused` doesn't read.
+    A path below `/file` is answered with that file. `/long` answers with length and hash of what
+    is sent to it; `/refused` doesn't read.
     """
     body = _read(environ)
     LOG.error("%s is asked", environ["PATH_INFO"])

@@ -422,7 +422,7 @@ def test_what_is_unusual_passes_through_keystoneauth(
 
 def test_unusual_sessions_pass_through_keystoneauth(server: Server) -> None:
     class Session(ksa_session.Session):
-        """One that may do other things."""
+        """A session that may do other things."""
 
     hooked = direct.session()
     hooked.hooks["response"].append(a_hook)

@@ -63,7 +63,7 @@ def served() -> Iterator[Served]:
 
 @contextlib.contextmanager
 def running(output: IO[bytes] | None, ends: frozenset[int] = frozenset({0})) -> Iterator[Served]:
-    """Run the server; its log goes to `output`; its exit status is one of `ends`."""
+    """Run the server; its log is written to `output`; its exit status is one of `ends`."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=256)
     command = [
         *(sys.executable, "-m", "gunicorn", "tests.functional.common.served:application"),

@@ -18,7 +18,7 @@ from tests.functional.waiting import eventually
 from web import loop
 
 DATA = os.urandom(3_000_000)
-TOLD = f"{len(DATA)} {hashlib.sha256(DATA).hexdigest()}".encode()
+SUMMARY = f"{len(DATA)} {hashlib.sha256(DATA).hexdigest()}".encode()
 HEAD = b"PUT /long HTTP/1.1\r\nHost: test\r\nContent-Type: application/octet-stream\r\n%s\r\n"
 WITH_LENGTH = HEAD % (b"Content-Length: %d\r\n" % len(DATA))
 IN_CHUNKS = HEAD % b"Transfer-Encoding: chunked\r\n"
@@ -53,7 +53,7 @@ def test_a_body_of_any_length_is_read_to_its_end(
         connection.sendall(then + b"GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n")
         answer = rest_of(connection)
     assert answer.startswith(b"HTTP/1.1 200 OK")
-    assert TOLD in answer
+    assert SUMMARY in answer
     assert b"\r\nConnection: close\r\n" in answer
     assert answer.count(b"HTTP/1.1") == 1
 
@@ -63,7 +63,7 @@ def test_continue_is_said_when_the_body_is_read(served: Served) -> None:
     with served.connect(expecting) as connection:
         assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         connection.sendall(DATA)
-        assert TOLD in rest_of(connection)
+        assert SUMMARY in rest_of(connection)
     with served.connect(expecting.replace(b"/long", b"/refused")) as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 200 OK")
 
@@ -127,7 +127,7 @@ def test_a_body_that_never_ends_is_not_read_for_ever(served: Served) -> None:
         (IN_CHUNKS + b"0\r\n" + b"A: b\r\n" * 200, b"lost: There are too many trailers."),
     ],
 )
-def test_what_does_not_come_to_its_end_is_told(served: Served, sent: bytes, why: bytes) -> None:
+def test_a_body_without_its_end_is_reported(served: Served, sent: bytes, why: bytes) -> None:
     with served.connect(sent) as connection:
         assert why in rest_of(connection)
 
@@ -157,9 +157,9 @@ def test_streams_keep_nobody_else_from_being_answered(served: Served) -> None:
         crowd[0].close()
         for each in crowd[1:]:
             each.sendall(DATA)
-            assert TOLD in rest_of(each)
+            assert SUMMARY in rest_of(each)
     with served.connect(WITH_LENGTH + DATA) as again:
-        assert TOLD in rest_of(again)
+        assert SUMMARY in rest_of(again)
 
 
 def test_a_file_is_sent_by_the_loop_to_many_at_a_time(served: Served, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_a_transaction_that_stands_still_is_ended_and_repeated(postgres_url: str
         found = len(connection.execute(lock).all())
         runs.append(found)
         if len(runs) == 1:
-            # What waits for the lock gets it, though nobody goes on here.
+            # What waits for the lock gets it, though nothing continues here.
             with other.begin() as waiting:
                 assert len(waiting.execute(lock).all()) == 1
         return found

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from db import engine
 
 
-def test_an_error_does_not_tell_what_was_to_be_written(tmp_path: Path) -> None:
+def test_an_error_does_not_show_what_was_to_be_written(tmp_path: Path) -> None:
     with (
         engine.writer(f"sqlite:///{tmp_path}/x").connect() as connection,
         pytest.raises(sa.exc.DBAPIError) as refused,

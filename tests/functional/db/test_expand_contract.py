@@ -191,7 +191,7 @@ def test_each_phase_may_run_again(sqlite_url: str, chains: Migrations) -> None:
 
 @pytest.mark.skipif("mariadb" not in KINDS, reason="an interruption leaves nothing elsewhere")
 def test_an_expansion_that_was_interrupted_is_completed(request: pytest.FixtureRequest) -> None:
-    """MariaDB keeps what a revision did before it was noted."""
+    """MariaDB retains what a revision did before it was noted."""
     url = request.getfixturevalue("mariadb_url")
     migrate.upgrade(url)
     whole, known = shape(url), migrate.known().expanding

@@ -1,4 +1,4 @@
-"""A decision is told in the order it was made in, whatever the database."""
+"""A decision is read in the order it was made in, whatever the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers of PostgreSQL, one of which takes over: connections lead to the present primary."""
+"""Two servers of PostgreSQL, and one takes over: connections lead to the present primary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every SQLite file of a cloud keeps a write-ahead log, and who finds it busy waits for it."""
+"""Every SQLite file of a cloud has a write-ahead log, and who finds it busy waits for it."""
 
 from __future__ import annotations
 

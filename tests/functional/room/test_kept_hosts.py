@@ -1,4 +1,4 @@
-"""A host that is kept for one that waited long: no other server gets its room."""
+"""A host that is kept for a server that waited long: no other server gets its room."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def host_of(folder: Path, uuid: str) -> Any:
 def test_a_steady_stream_of_small_ones_does_not_starve_a_large_one(
     cloud: Cloud, create: Callable[..., str], small: list[str], tmp_path: Path
 ) -> None:
-    """None of them ever waits, and there is always one that would take what is free."""
+    """None of them ever waits, and one would always take what is free."""
     large = create("large")
     eventually(lambda: waits(tmp_path, large))
     for number in itertools.count():

@@ -41,10 +41,10 @@ class Proxmox:
             method, f"{self._url}/{path}", data=data or None, timeout=30
         )
         answer.raise_for_status()
-        told = answer.json()["data"]
-        if isinstance(told, str) and told.startswith("UPID:"):
-            self._wait(told)
-        return told
+        result = answer.json()["data"]
+        if isinstance(result, str) and result.startswith("UPID:"):
+            self._wait(result)
+        return result
 
     def _wait(self, upid: str) -> None:
         node = upid.split(":")[1]

@@ -209,7 +209,7 @@ def test_a_copy_that_a_move_left_is_reported_and_a_drive_goes(
         cloud.control("POST", "volume", volid=volid, node=other)
     report = audits.run()
     assert (report["open"], report["healed"]) == ({"volume_left_behind": 1}, 1)
-    # The VM's own drive, whose file has the same name, stays in it.
+    # The VM's own drive, whose file has the same name, remains in it.
     assert sorted(pve.volumes(vmid)) == sorted([*own, disk])
     assert pve.vm(vmid)["config"]["ide2"] == inserted
     [finding] = audits.open()
@@ -226,7 +226,7 @@ def test_what_a_delete_by_hand_left_goes_with_the_server(
     server = a_server(cloud, "by-hand")
     vmid, path = server["vmid"], f"nodes/{server['node']}/qemu/{server['vmid']}"
     pve.call("POST", f"{path}/status/stop")
-    # The disk can't be removed: only a warning, and the configuration goes all the same.
+    # The disk can't be removed: only a warning, and the configuration is deleted all the same.
     cloud.control("POST", "faults", leak="L7", vmid=vmid)
     pve.call("DELETE", path)
     assert pve.vm(vmid) is None

@@ -42,7 +42,7 @@ from tests.functional.waiting import eventually
 
 SECONDS = 60.0
 PROGRAMS = ("qm", "pvesm", "pvesh", "pveum", "ha-manager", "openstack", "micronova")
-#: a command in a sentence: up to what ends the sentence, or goes on with another one
+#: a command in a sentence: up to what ends the sentence, or continues with another command
 _COMMAND = re.compile(
     rf"(?<![\w/'-])(?:{'|'.join(PROGRAMS)}) [a-z].*?(?=\.? If |\. |\.$|; |, then|, or: |, with |$)"
 )
@@ -83,7 +83,7 @@ class Stage:
         return done.stdout
 
     def found(self, kind: str) -> Any:
-        """Return the one finding of a kind, once an audit has it."""
+        """Return the one finding of a kind, once an audit reports it."""
 
         def there() -> Any:
             self.audits.run()

@@ -360,7 +360,8 @@ def _empty_mariadb() -> Path:
     who = account("mysql")
     data = who.own(folder / "data")
     command = [MARIADB_INSTALL, "--no-defaults", f"--datadir={data}", "--skip-test-db"]
-    command.append("--auth-root-authentication-method=normal")
+    # A machine whose own name nobody knows is no reason not to.
+    command += ["--force", "--auth-root-authentication-method=normal"]
     subprocess.run(  # type: ignore[call-overload]
         command,
         check=True,
@@ -383,7 +384,8 @@ def mariadb() -> Iterator[str]:
         subprocess.run(["cp", "-a", str(_empty_mariadb()), str(data)], check=True)
         command = [MARIADB, "--no-defaults", f"--datadir={data}", "--bind-address=127.0.0.1"]
         command += [f"--port={port}", f"--socket={data}/socket", f"--pid-file={data}/pid"]
-        command += ["--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0"]
+        command += ["--skip-name-resolve", "--max-connections=300"]
+        command += ["--innodb-flush-log-at-trx-commit=0"]
         with running(command, who, log) as process:
             wait_until("MariaDB", lambda: listens(port), process, log)
             yield f"mysql+pymysql://root@127.0.0.1:{port}/mysql"

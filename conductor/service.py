@@ -148,7 +148,9 @@ class ConductorService:
         self.runner.periodic.add(
             Periodic(room.NAME, waits.SCANS * conf.conductor.scan_seconds, MoveRoom(cloud).look)
         )
-        self.runner.periodic.add(Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look))
+        self.runner.periodic.add(
+            Periodic(filters.NAME, filters.SECONDS, Filters(cloud).look, apart=True)
+        )
         stale = StaleImports(cloud)
         self.runner.periodic.add(Periodic("end_imports", SECONDS, stale.look, alone=True))
         zones = Periodic(

@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from common.log import logger
 from common.metrics import loops
@@ -17,6 +17,8 @@ LOG = logger(__name__)
 
 LEASE_SECONDS = 30.0
 RENEW_SECONDS = 10.0
+#: for how long the end waits for a task that may wait for an agent
+APART_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Periodic:
     """Returns the seconds until it runs again; None: its period."""
     alone: bool = False
     """Whether only one process at a time runs it: the one with its lease."""
+    apart: bool = False
+    """Whether it has a thread of its own: an agent that stands still answers it after minutes, in
+    which all others are due."""
 
 
 @contextlib.contextmanager
@@ -67,18 +72,26 @@ def only_one(
 
 
 class Periodics:
-    """Runs a table of periodic tasks in one thread; each may be run earlier on request."""
+    """Runs a table of periodic tasks in one thread, and those apart in one each.
+
+    Each may be run earlier on request.
+    """
 
     def __init__(self, name: str, store: Store, owner: str) -> None:
         self._store, self._owner = store, owner
         self._tasks: dict[str, Periodic] = {}
         self._due: dict[str, float] = {}
+        self._apart: dict[str, Periodics] = {}
         self._changed = threading.Condition()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def add(self, task: Periodic, *, after: float = 0.0) -> None:
-        """Add a task, due after so many seconds for the first time."""
+        """Add a task, due after so many seconds for the first time; before `start`, if apart."""
+        if task.apart:
+            own = self._apart[task.name] = Periodics(task.name, self._store, self._owner)
+            own.add(replace(task, apart=False), after=after)
+            return
         with self._changed:
             self._tasks[task.name] = task
             self._due[task.name] = time.monotonic() + after
@@ -88,27 +101,35 @@ class Periodics:
     def tasks(self) -> tuple[Periodic, ...]:
         """Return the whole table."""
         with self._changed:
-            return tuple(self._tasks.values())
+            mine = tuple(self._tasks.values())
+        return (*mine, *(task for one in self._apart.values() for task in one.tasks))
 
     @property
     def alive(self) -> bool:
-        """Whether the thread runs."""
-        return self._thread.is_alive()
+        """Whether all threads run."""
+        return self._thread.is_alive() and all(one.alive for one in self._apart.values())
 
     def start(self) -> None:
         """Start; tasks that are due run at once."""
         self._thread.start()
+        for one in self._apart.values():
+            one.start()
 
     def stop(self, timeout: float | None = None) -> None:
-        """Start no further task, and wait for the running one."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
+        """Start no further task, and wait for the running one; not for long if it is apart."""
+        for each in (self, *self._apart.values()):
+            with each._changed:
+                each._stopped = True
+                each._changed.notify_all()
+        for each in (self, *self._apart.values()):
+            if each._thread.is_alive():
+                each._thread.join(timeout if each is self else APART_SECONDS)
 
     def wake(self, name: str) -> None:
         """Have a task run now; if it runs, once more after it."""
+        if name in self._apart:
+            self._apart[name].wake(name)
+            return
         with self._changed:
             # An overdue task is not moved back in the order.
             self._due[name] = min(self._due[name], time.monotonic())

@@ -33,8 +33,8 @@ LOG = logger(__name__)
 
 NAME = "other_vms"
 SECONDS = 60.0
-#: read in one turn; the next one follows at once
-MOST = 200
+#: read in one turn, which an agent may not answer: the next one follows at once
+MOST = 50
 #: after this time clusters that have not shown their VMs are asked once more; and all agents, as
 #: those of a release that can't be asked; and it is seen whether clusters answer again
 AGAIN_SECONDS, PATIENCE_SECONDS = 2.0, 10.0

@@ -50,7 +50,7 @@ class VmSync:
         look = Periodic("look_after_errors", TIDY_SECONDS, self.look_after_errors)
         runner.periodic.add(look)
         others = OtherVms(cloud, self.take)
-        runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, others.look))
+        runner.periodic.add(Periodic(other_vms.NAME, other_vms.SECONDS, others.look, apart=True))
         # Then the VMs of the record's own servers are to be read, too.
         cloud.guard.listen(lambda: runner.periodic.wake(other_vms.NAME))
 

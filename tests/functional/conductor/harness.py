@@ -186,6 +186,7 @@ class Compute:
         self.shown: dict[str, VmStates] = {}
         """What clusters show when they are looked at."""
         self.before_look: Callable[[Reachable], object] = lambda _: None
+        self.before_read: Callable[[], object] = lambda: None
         """Called before they show it."""
         self.unreadable: set[str] = set()
         """Clusters whose other VMs can't be read."""
@@ -229,6 +230,7 @@ class Compute:
     def _look_at_others(self, cluster: str, one: LookAtOthers) -> list[OtherVm]:
         if cluster in self.unreadable:
             raise Unavailable(f"Cluster {cluster} can't be looked at.")
+        self.before_read()
         self.asked_for.append([other.vmid for other in one.wanted])
         return [self.others.get(other.vmid, other) for other in one.wanted]
 
@@ -505,7 +507,7 @@ class Conductor:
         flows |= all_flows(self.cloud)
         self.store.follow = self.cloud.guard.follow
         self.filters = Filters(self.cloud)
-        self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look))
+        self.runner.periodic.add(Periodic(NAME, SECONDS, self.filters.look, apart=True))
         self.accept = Accept(self.cloud)
         self.creates = CreateAcceptance(self.cloud)
         self.deletes = DeleteAcceptance(self.cloud, self.accept)

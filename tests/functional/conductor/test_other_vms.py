@@ -27,6 +27,7 @@ from common.messages.facts import (
 from conductor.endpoints.networks.ports import PortEndpoint
 from conductor.endpoints.servers.interfaces import InterfaceEndpoint
 from conductor.engine import awaited
+from conductor.engine.periodic import Periodic
 from conductor.engine.settling import Settling
 from conductor.rpc.networks.ports import FixedIp, NewPort, PortChange
 from conductor.rpc.servers.interfaces import Attachment
@@ -412,6 +413,27 @@ def test_what_could_not_be_read_yet_is_waited_for(world: World) -> None:
     OtherVms(world.conductor.cloud, world.conductor.followed.take).look()
     with world.conductor.store.read() as connection:
         pools.Pools(connection, [network_id(world)], Macs("fa:16:3e", 1), within)
+
+
+def test_an_agent_that_stands_still_while_it_reads_delays_no_other_task(world: World) -> None:
+    """Else nothing is taken over by this conductor for minutes, and no outcome is looked for."""
+    asked, thawed, looked = threading.Event(), threading.Event(), threading.Event()
+
+    def stand_still() -> None:
+        asked.set()
+        thawed.wait(600)
+
+    world.compute.before_read = stand_still
+    try:
+        states = VmStates(
+            "w1", "sim1", clock.utcnow(), ("pve1",), True, (VmFacts(555, "pve1", 1),)
+        )
+        world.conductor.followed.take(states)
+        assert asked.wait(60)
+        world.conductor.runner.periodic.add(Periodic("looks for what is due", 1, looked.set))
+        assert looked.wait(60)
+    finally:
+        thawed.set()
 
 
 def test_vnis_and_names_of_vnets_that_a_cluster_has(world: World) -> None:

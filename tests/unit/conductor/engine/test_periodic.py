@@ -73,6 +73,35 @@ def test_one_that_fails_is_tried_again_and_keeps_no_other_from_its_turn(tasks: A
     assert other.reaches(3)
 
 
+def test_one_apart_delays_no_other_and_not_the_end(
+    tasks: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(periodic, "APART_SECONDS", 0.01)
+    began, go_on, other = threading.Event(), threading.Event(), Work()
+
+    def asks_who_stands_still() -> None:
+        began.set()
+        go_on.wait(60)
+
+    slow = Periodic("slow", 3600, asks_who_stands_still, apart=True)
+    running = tasks(slow, Periodic("other", 0.001, other))
+    assert began.wait(60)
+    assert other.reaches(other.times + 3)
+    assert {task.name for task in running.tasks} == {"slow", "other"}
+    running.stop()
+    assert not go_on.is_set()
+    go_on.set()
+
+
+def test_one_apart_is_done_when_it_is_asked_for(tasks: Any) -> None:
+    work = Work()
+    running = tasks(Periodic("seldom", 3600, work, apart=True))
+    assert work.reaches(1)
+    running.wake("seldom")
+    assert work.reaches(2)
+    assert running.alive
+
+
 def test_who_asks_need_not_wait(tasks: Any) -> None:
     work = Work()
     running = tasks(Periodic("seldom", 3600, work))

@@ -83,6 +83,7 @@ _TAKEOVER = "tests/functional/conductor/takeover"
 APART = frozenset(
     {
         "tests/chaos/test_every_step.py",
+        "tests/functional/test_benchmarks.py",
         *(f"{_TAKEOVER}/test_{one}.py" for one in ("disks", "images", "moves", "networks")),
         *(f"{_TAKEOVER}/test_{one}.py" for one in ("plugs", "servers", "snapshots", "volumes")),
     }
@@ -100,6 +101,11 @@ LONGEST = (
     "tests/chaos/test_leak_paths.py",
     "tests/functional/test_distributed.py",
     "tests/functional/test_printed_deployment.py",
+    "tests/functional/test_benchmarks.py",
+    "tests/functional/test_quickstart.py",
+    "tests/chaos/test_holders.py",
+    "tests/chaos/test_locked_vms.py",
+    "tests/chaos/test_remedies.py",
     "tests/functional/cli/test_up.py",
     "tests/chaos/test_every_step.py",
     "tests/compat/test_openstack_actions.py",
@@ -110,6 +116,10 @@ LONGEST = (
     "tests/chaos/test_moves_by_hand.py",
     "tests/chaos/test_lost_node.py",
     "tests/functional/compute/test_swap.py",
+    "tests/functional/compute/test_retyped_volumes.py",
+    "tests/functional/compute/test_boot_volumes.py",
+    "tests/functional/audit/test_remedies.py",
+    "tests/functional/test_rolling_restart.py",
     "tests/functional/compute/test_failures.py",
     "tests/functional/compute/test_move.py",
     "tests/functional/test_drain.py",

@@ -17,7 +17,7 @@ LOG = logger(__name__)
 
 LEASE_SECONDS = 30.0
 RENEW_SECONDS = 10.0
-#: for how long the end waits for a task that may wait for an agent
+#: how long the end waits for a task apart, which may wait for an agent
 APART_SECONDS = 5.0
 
 
@@ -77,8 +77,11 @@ class Periodics:
     Each may be run earlier on request.
     """
 
-    def __init__(self, name: str, store: Store, owner: str) -> None:
-        self._store, self._owner = store, owner
+    def __init__(
+        self, name: str, store: Store, owner: str, apart_seconds: float = APART_SECONDS
+    ) -> None:
+        """``apart_seconds``: how long the end waits for a task apart."""
+        self._store, self._owner, self._apart_seconds = store, owner, apart_seconds
         self._tasks: dict[str, Periodic] = {}
         self._due: dict[str, float] = {}
         self._apart: dict[str, Periodics] = {}
@@ -123,7 +126,7 @@ class Periodics:
                 each._changed.notify_all()
         for each in (self, *self._apart.values()):
             if each._thread.is_alive():
-                each._thread.join(timeout if each is self else APART_SECONDS)
+                each._thread.join(timeout if each is self else self._apart_seconds)
 
     def wake(self, name: str) -> None:
         """Have a task run now; if it runs, once more after it."""

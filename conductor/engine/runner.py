@@ -74,7 +74,7 @@ class Submits(Protocol):
 
 
 class Runner:
-    """Two pools of threads, and the periodic tasks, above all the look for what is due.
+    """Two pools of threads, and periodic tasks, above all the look for due operations.
 
     A build may wait long for a scheduler; agents' outcomes and all other operations must not wait
     behind it, so they have threads of their own.

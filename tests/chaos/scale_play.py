@@ -3,7 +3,7 @@ another profile, and once more by such whose places keep a volume and a port; it
 user, and shrinks.
 
 Whatever strikes, it has as many servers as desired in the end, all of its profile, no index has
-two, each has what is kept for its place, and nothing of it is left once it is deleted.
+two, each has the volumes and ports of its place, and nothing is left once it is deleted.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class ScalePlay(Play):
         return self.stage.rows(query.order_by(columns.member_index))
 
     def _misses(self, group: Any, members: Sequence[Any]) -> str:
-        """What members lack of what is kept for their places, or what is kept for none."""
+        """Volumes and ports that members lack, or that no member has."""
         keeps = int(group.config == KEPT)
         attachments = self.stage.rows(sa.select(schema.volume_attachments))
         users = {one.volume_id: one.server_uuid for one in attachments}

@@ -112,7 +112,7 @@ class Operations(RuleBasedStateMachine):
 
     @rule()
     def rest(self) -> None:
-        """Everything comes to its end: what exists is what was to be expected."""
+        """Every operation ends, and the servers are in the states that were expected."""
         for name, states in list(self.expected.items()):
             row = self._at_rest(name)
             assert row.vm_state in states, (name, row.vm_state, states)

@@ -104,7 +104,7 @@ def test_many_at_once_and_no_vni_is_given_twice(site: Site) -> None:
         site.network()
     rows = [site.becomes(one, "ACTIVE") for one in (first, second)]
     assert sorted(row.vni for row in rows) == [5000, 5001]
-    # Deleted while it is being made: what was made is removed.
+    # Deleted while it is being made: its vnet is removed.
     site.delete(first)
     site.cloud.until(lambda: len(site.pve.sdn.vnets) == 1)
     site.cloud.until(lambda: not site.cloud.open_operations())

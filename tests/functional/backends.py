@@ -308,16 +308,22 @@ _INITDB_OPTIONS = ("-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 @functools.cache
 def _empty_cluster() -> Path:
     """Make a database cluster that servers begin with a copy of; removed with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="micronova-initdb-"))
+    options = ["-D", ".", "-U", "postgres", "-A", "trust", *_INITDB_OPTIONS]
+    return _made_once("initdb", account("postgres"), [str(INITDB), *options])
+
+
+def _made_once(name: str, who: Account, command: Sequence[str]) -> Path:
+    """Return the folder of the data that a command makes where it runs."""
+    folder = Path(tempfile.mkdtemp(prefix=f"micronova-{name}-"))
     folder.chmod(0o711)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    who = account("postgres")
-    data = who.own(folder / "data")
+    data, temporary = who.own(folder / "data"), who.own(folder / "temporary")
     subprocess.run(  # type: ignore[call-overload]
-        [INITDB, "-D", str(data), "-U", "postgres", "-A", "trust", *_INITDB_OPTIONS],
+        command,
         check=True,
         capture_output=True,
         cwd=data,
+        env=os.environ | {"TMPDIR": str(temporary)},
         **who.keywords,
     )
     return data
@@ -354,23 +360,10 @@ def postgres(**more: str) -> Iterator[Postgres]:
 @functools.cache
 def _empty_mariadb() -> Path:
     """Make a data directory that servers begin with a copy of; removed with this process."""
-    folder = Path(tempfile.mkdtemp(prefix="micronova-mariadb-"))
-    folder.chmod(0o711)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    who = account("mysql")
-    data = who.own(folder / "data")
-    command = [MARIADB_INSTALL, "--no-defaults", f"--datadir={data}", "--skip-test-db"]
-    # A machine whose own name nobody knows is no reason not to.
-    command += ["--force", "--auth-root-authentication-method=normal"]
-    subprocess.run(  # type: ignore[call-overload]
-        command,
-        check=True,
-        capture_output=True,
-        cwd=data,
-        env={"PATH": os.environ["PATH"], "TMPDIR": str(folder / "data")},
-        **who.keywords,
-    )
-    return data
+    # ``--force``: also on a machine whose own name can't be looked up.
+    command = [str(MARIADB_INSTALL), "--no-defaults", "--skip-test-db", "--force"]
+    command += ["--auth-root-authentication-method=normal", "--datadir=."]
+    return _made_once("mariadb", account("mysql"), command)
 
 
 @contextlib.contextmanager

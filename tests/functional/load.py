@@ -63,9 +63,8 @@ class Load:
         found = _servers(compute)
         states = {one["name"]: one["status"] for one in found}
         times = Counter(one["name"] for one in found)
-        mine = {name: states.get(name, "missing") for name in self.accepted}
-        lost = [n for n, s in mine.items() if s == "missing" and self.accepted[n] in losable]
-        mine |= dict.fromkeys(lost, _MADE)
+        lost = {n for n, uuid in self.accepted.items() if n not in states and uuid in losable}
+        mine = {n: states.get(n, "missing") for n in self.accepted if n not in lost}
         wrong = [
             *(f"{name}: made, after {said}" for name, said in self.refused.items() if times[name]),
             *(f"{name}: accepted, and {state}" for name, state in mine.items() if state != _MADE),
@@ -73,8 +72,8 @@ class Load:
         ]
         made = sum(state == _MADE for state in mine.values())
         longest = round(self.longest_seconds, 1)
-        errors = len(self.errors)
-        return Outcome(len(mine), made - len(lost), errors, longest, wrong, len(lost))
+        accepted, errors = len(self.accepted), len(self.errors)
+        return Outcome(accepted, made, errors, longest, wrong, len(lost))
 
     def building(self, compute: Any) -> bool:
         """Return whether something is being built still."""

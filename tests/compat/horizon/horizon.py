@@ -136,7 +136,7 @@ class Person:
         answer = self._post(target, token[1], {**_fields(page), **fields}, form=True)
         assert answer.status_code == 200, f"{path}: {answer.status_code}"
         assert self.problems(answer) == [], path
-        # A form that isn't taken is shown again; what else went wrong the next page says.
+        # A form that is refused is shown again; the next page shows other errors.
         assert "<form" not in answer.text, f"{path}: {answer.text}"
 
     def act(self, table: str, action: str, thing: str) -> None:

@@ -1,7 +1,7 @@
 """An unmodified Horizon: somebody logs in and uses servers, images, networks and volumes.
 
 `tox -e horizon` installs it and runs this; it is too large for every run. What the APIs refused
-is read from their metrics: nothing but what is known to be refused.
+is read from their metrics: only known refusals.
 """
 
 from __future__ import annotations

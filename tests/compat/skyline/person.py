@@ -1,6 +1,6 @@
 """A person who uses Skyline's console in chromium.
 
-The console draws its pages again while they load: what is looked for and used is so in one script.
+The console draws its pages again while they load: one script finds an element and uses it.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def tasks() -> Any:
     made: list[Periodics] = []
 
     def make(*given: Periodic, store: object = None, **more: Any) -> Periodics:
-        one = Periodics("test", cast(Store, store or Leases()), "c1")
+        one = Periodics("test", cast(Store, store or Leases()), "c1", apart_seconds=0.01)
         for task in given:
             one.add(task, **more)
         made.append(one)
@@ -73,10 +73,7 @@ def test_one_that_fails_is_tried_again_and_keeps_no_other_from_its_turn(tasks: A
     assert other.reaches(3)
 
 
-def test_one_apart_delays_no_other_and_not_the_end(
-    tasks: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(periodic, "APART_SECONDS", 0.01)
+def test_one_apart_delays_no_other_and_not_the_end(tasks: Any) -> None:
     began, go_on, other = threading.Event(), threading.Event(), Work()
 
     def asks_who_stands_still() -> None:

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from sqlalchemy.engine import make_url
 
 from common import regex
-from common.databases import primary, sessions
+from common.databases import primary, sessions, write_ahead
 from common.metrics import statements
 from db import limits
 
@@ -63,6 +63,8 @@ def register(conf: cfg.ConfigOpts) -> None:
 IDLE_SECONDS = 30.0
 """After so long without use a connection is tried before it is used."""
 _RETURNED_AT = "micronova.returned_at"
+_SQLITE_SECONDS = 30
+"""A busy file is waited for so long."""
 
 
 STANDSTILL_SECONDS = 10.0
@@ -130,7 +132,7 @@ def _engine(
     }
     if backend == "sqlite":
         engine = sa.create_engine(
-            url, **options, connect_args={"timeout": 30, "check_same_thread": False}
+            url, **options, connect_args={"timeout": _SQLITE_SECONDS, "check_same_thread": False}
         )
         sa.event.listen(engine, "connect", _tune_sqlite)
         return engine
@@ -182,8 +184,8 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
     # sqlite3 must not begin transactions by itself: _begin_immediate does.
     connection.isolation_level = None
     connection.create_function("regexp", 2, _regexp, deterministic=True)
+    write_ahead.switch(connection, _SQLITE_SECONDS)
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA temp_store=MEMORY")
     cursor.close()

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from common.databases import write_ahead
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS kept (key TEXT PRIMARY KEY, value BLOB NOT NULL, until REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS kept_until ON kept (until);
@@ -89,7 +91,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=_WAIT_SECONDS)
-        connection.execute("PRAGMA journal_mode = WAL")
+        write_ahead.switch(connection, _WAIT_SECONDS)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -256")
         return connection

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event, exc
 from sqlalchemy.engine import Connection, Engine
 
-from common.databases import fullness, mistakes, primary, sessions
+from common.databases import fullness, mistakes, primary, sessions, write_ahead
 from common.errors import Invalid, Unavailable
 from common.log import logger
 from common.metrics import statements
@@ -23,7 +23,6 @@ from common.metrics import statements
 LOG = logger(__name__)
 T = TypeVar("T")
 
-_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL")
 #: A plan is cached as long as its connection is open. A plan made while a table was small would
 #: scan the whole table in every statement once it has ten thousand rows: find by index only.
 _SETTINGS = (
@@ -144,9 +143,10 @@ def _prepare_sqlite(engine: Engine, busy_timeout_seconds: float, foreign_keys: b
     def connected(connection: Any, record: Any) -> None:
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={int(busy_timeout_seconds * 1000)}")
-        for pragma in (*_PRAGMAS, f"foreign_keys={'ON' if foreign_keys else 'OFF'}"):
-            cursor.execute(f"PRAGMA {pragma}")
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         cursor.close()
+        write_ahead.switch(connection, busy_timeout_seconds)
 
     event.listen(engine, "connect", connected)
 

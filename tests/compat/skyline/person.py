@@ -19,6 +19,11 @@ _OPTION = ".ant-select-item-option"
 #: the language, which it stores in a cookie
 _LANGUAGE = {"name": "lang", "value": "en"}
 
+#: A form that still loads, such as key pairs, then has its first choices again.
+_LOADED = """
+const loads = [...document.querySelectorAll(".ant-spin-spinning")];
+if (loads.some((one) => one.offsetParent !== null)) return false;
+"""
 #: uses the last one of those elements that are seen and have such a text
 _USE = """
 const [selector, text, inside, whole] = arguments;
@@ -125,10 +130,12 @@ class Person:
 
     def fill(self, selector: str, value: str) -> None:
         """Write into a field."""
-        self._until(lambda: self._driver.execute_script(_FILL, selector, value), selector)
+        self._until(
+            lambda: self._driver.execute_script(_LOADED + _FILL, selector, value), selector
+        )
 
     def _use(self, *arguments: Any) -> None:
-        self._until(lambda: self._driver.execute_script(_USE, *arguments), arguments)
+        self._until(lambda: self._driver.execute_script(_LOADED + _USE, *arguments), arguments)
 
     def _until(self, true: Any, what: Any, pause_seconds: float = _PAUSE_SECONDS) -> None:
         try:

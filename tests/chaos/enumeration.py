@@ -13,6 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from common.errors import MicronovaError
 from db import schema
 from tests.chaos import protocol
 from tests.chaos.action_play import ActionPlay
@@ -244,6 +245,8 @@ class Theatre:
                 problem, healed = "", problem
         except Overdue as overdue:
             problem = f"overdue: {overdue}"
+        except MicronovaError as error:
+            problem = f"unexpected: {error!r}"
         if len(self.stage.lost_nodes) > lost:
             # The next case may need its host.
             with contextlib.suppress(Overdue):

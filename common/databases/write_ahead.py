@@ -16,16 +16,26 @@ def switch(connection: sqlite3.Connection, seconds: float) -> None:
     and two that have read and want to write would wait for each other (sqlite3BtreeBeginTrans,
     btree.c).
     """
-    tenacity.Retrying(
+    try:
+        _switch(connection)
+    except sqlite3.OperationalError as error:
+        # Tenacity costs more than the switch, so it is entered only now.
+        if not _is_busy(error):
+            raise
+        _until(seconds)(_switch, connection)
+
+
+def _switch(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode=WAL").close()
+
+
+def _until(seconds: float) -> tenacity.Retrying:
+    return tenacity.Retrying(
         retry=tenacity.retry_if_exception(_is_busy),
         stop=tenacity.stop_after_delay(seconds),
         wait=tenacity.wait_random(0.001, 0.02),
         reraise=True,
-    )(_try, connection)
-
-
-def _try(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode=WAL").close()
+    )
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -18,10 +18,8 @@ def switch(connection: sqlite3.Connection, seconds: float) -> None:
     """
     try:
         _switch(connection)
-    except sqlite3.OperationalError as error:
+    except sqlite3.OperationalError:
         # Tenacity costs more than the switch, so it is entered only now.
-        if not _is_busy(error):
-            raise
         _until(seconds)(_switch, connection)
 
 

@@ -55,7 +55,7 @@ SCENARIOS = (
 )
 #: scenarios whose only cases are steps that no other scenario has
 BESIDE = (GROUP, DRAIN, TENDED, WAITING, SCALE)
-#: of the fixed sample
+#: of every sample
 FEW = (FIRST, BUILD, PAIR, DESTROY, GROUP)
 #: how often a run is recorded that was disturbed by what nobody ordered
 RECORDINGS = 3

@@ -19,7 +19,7 @@ _OPTION = ".ant-select-item-option"
 #: the language, which it stores in a cookie
 _LANGUAGE = {"name": "lang", "value": "en"}
 
-#: A form that still loads, such as key pairs, then has its first choices again.
+#: waits while anything visible loads: a form takes its first choices again once it has loaded
 _LOADED = """
 const loads = [...document.querySelectorAll(".ant-spin-spinning")];
 if (loads.some((one) => one.offsetParent !== null)) return false;

@@ -197,7 +197,7 @@ def test_whether_it_is_recovered_is_not_known(site: Site) -> None:
     site.world.compute.deaf = False
 
     def hastened() -> object:
-        # Again, as what was under way just now is postponed once more.
+        # Repeated, as an operation that is under way is postponed once more.
         site.hasten()
         return site.members()[0].server_uuid
 

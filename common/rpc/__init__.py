@@ -185,6 +185,10 @@ def within(conf: cfg.ConfigOpts) -> oslo_messaging.Transport:
     return oslo_messaging.get_rpc_transport(conf, url, allowed_remote_exmods=REMOTE_ERRORS)
 
 
+#: a call of one server that may take longer is given up after so long without a sign of it: a
+#: message that was delivered to a process that died, or stands still, is never answered
+SILENT_SECONDS = 20.0
+
 #: a call was sent and nobody answered: it may have been carried out
 UNKNOWN = "unknown"
 
@@ -214,7 +218,8 @@ class Client:
         """Wait for the answer, as plain values; with ``server``, of that one.
 
         With ``repeats`` another server is asked after ``[rpc] silence_seconds`` without a sign of
-        the first one, until the time is over: what may be asked twice.
+        the first one, until the time is over: what may be asked twice. A long call with ``server``
+        is given up after ``SILENT_SECONDS`` without one.
 
         Raises the callee's error, or Unavailable; with the detail ``outcome`` UNKNOWN where it may
         have been carried out. It won't be any more: see ``common.rpc.deadlines``.
@@ -225,8 +230,11 @@ class Client:
                 if repeats and not self._alone:
                     return self._call_any(ctxt, method, seconds, call, args)
                 where = {"server": server} if server else {}
-                prepared = self._client.prepare(timeout=seconds, **where)
-                wait = Wait(seconds, call=call)
+                patience = self._patience(seconds) if server else None
+                prepared = self._client.prepare(
+                    timeout=seconds, call_monitor_timeout=patience, **where
+                )
+                wait = Wait(seconds, patience, call=call)
                 return prepared.call(_Waiting(ctxt, wait), method, **args)
         except Unavailable as error:  # as of a database that was lost at the end
             if error.details.get("outcome") == UNKNOWN:
@@ -238,6 +246,10 @@ class Client:
             ) from error
         except oslo_messaging.MessageUndeliverable as error:
             raise Unavailable(f"The service behind {method} did not answer.") from error
+
+    def _patience(self, seconds: float) -> float | None:
+        """Return how long a call of one server waits for a sign; None: for its answer alone."""
+        return None if self._alone or seconds <= SILENT_SECONDS else SILENT_SECONDS
 
     def _call_any(
         self, ctxt: RequestContext, method: str, seconds: float, call: str, args: dict[str, Any]

@@ -5,7 +5,7 @@ A call carries for how long its caller waits, and when it was sent by the cloud'
 counts the time after that, until the work is committed. A process that doesn't know the cloud's
 clock says no time, or counts from the arrival.
 
-A caller with ``patience`` asks another server after so long without a sign of the first one. Signs
+A caller with ``patience`` asks another server, or none, after so long without a sign. Signs
 are sent while the work is done (``common.rpc.signs``), and each extends the deadline; so a server
 that stood still for longer commits nothing that its caller has asked another one for.
 """
@@ -35,7 +35,8 @@ class Wait:
     seconds: float
     """How long it waits for the answer."""
     patience: float | None = None
-    """How long it waits for a sign, before it asks another server; None: it asks nobody else."""
+    """How long it waits for a sign, before it asks another server, or gives up if it asked that
+    one alone; None: it waits for the answer alone."""
     sent_at: float | None = None
     """Seconds since 1970, by the cloud's clock; None: the sender doesn't know it."""
     call: str = ""

@@ -1,4 +1,5 @@
-"""Signs of calls that are being answered, so that their callers don't ask another server.
+"""Signs of calls that are being answered, so that their callers neither ask another server nor
+give up.
 
 A caller with patience takes a server for silent, or frozen, after so long without a sign. A
 process that stands still sends none, and neither does a process that has stood still

@@ -2,6 +2,8 @@
 
 Until the agent was allowed to start the VM; then that may run, and the build waits for the agent.
 The agent continues in the end, and what it had made for a build that left it is removed.
+
+An audit names an agent that stands still, and doesn't wait for it as long as for a large cluster.
 """
 
 from __future__ import annotations
@@ -114,6 +116,21 @@ def test_a_build_leaves_an_agent_that_stands_still_unless_its_vm_may_run(
     [vm] = vms_of(cloud, row.uuid)
     assert (vm.vmid, vm.status) == (row.vmid, "running")
     assert {one.state for one in removals(cloud, row.uuid)} == ({"done"} if leaves else set())
+
+
+def test_an_audit_names_an_agent_that_stands_still(cloud: Stage) -> None:
+    silent = sorted(cloud.of_role("compute"))[0]
+    query = sa.select(schema.hosts.c.cluster).where(schema.hosts.c.worker.like(f"{silent}@%"))
+    [cluster] = {row.cluster for row in cloud.rows(query)}
+    cloud.pause(silent)
+    try:
+        report = cloud.audited()
+    finally:
+        cloud.pause(silent, paused=False)
+    [unseen] = report["unseen"]
+    assert unseen.startswith(f"Cluster {cluster} can't be looked at: "), report
+    assert (report["complete"], report["looked_at"]["clusters"]) == (False, 1)
+    assert cloud.until(lambda: cloud.audited()["complete"])
 
 
 def waiting(cloud: Stage) -> list[Any]:

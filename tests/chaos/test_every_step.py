@@ -2,9 +2,11 @@
 and everybody killed at it. The steps come from a recorded run, so a new one is a case as soon as
 it is there.
 
-Without ``MICRONOVA_TEST_CHAOS`` a sample runs; ``tox -e chaos`` runs everything, a scenario
-at a time in each of its processes. The table at the end of the run counts them all. Cases whose
-results an earlier run wrote to the folder ``MICRONOVA_TEST_CHAOS_RESULTS`` are not run again.
+Without ``MICRONOVA_TEST_CHAOS`` a sample runs that rotates with the commit: every fault at a step
+of its kind, of builds, groups, a destroy and one scenario of all others (``make test``: four
+cases). ``tox -e chaos`` runs everything, a scenario at a time in each of its processes. The table
+at the end of the run counts them all. Cases whose results an earlier run wrote to the folder
+``MICRONOVA_TEST_CHAOS_RESULTS`` are counted and not run again.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
 import pytest
 
+from tests import sampling
 from tests.chaos import protocol
 from tests.chaos.actions import ACTIONS as LIFE
 from tests.chaos.cases import ACTIONS, NODES_DOWN, SAMPLE, WHICH, Case, cases_of, chosen
@@ -34,6 +37,7 @@ from tests.chaos.summary import PROPERTY, Results
 
 pytestmark = [pytest.mark.distributed, pytest.mark.timeout(6 * 3600)]
 
+#: cases of the sample of ``make test``; that of all tests has each fault of each kind of step
 BUDGET = 4
 IMAGES = 60
 EVERY_KIND = {MESSAGE, PLACEMENT, PROXMOX, TRANSACTION}
@@ -63,17 +67,22 @@ def theatre(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theatre]:
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_every_step(
-    unit: str, theatre: Theatre, record_property: Callable[[str, object], None]
+    unit: str,
+    theatre: Theatre,
+    record_property: Callable[[str, object], None],
+    pytestconfig: pytest.Config,
 ) -> None:
+    part = pytestconfig.getoption("--part")
     audited = len(theatre.audited)
-    recordings = theatre.recordings(UNITS[unit])
+    recordings = theatre.recordings((*UNITS[unit], *in_turn(part)))
     cases = cases_in(recordings)
     if set(BESIDE) & recordings.keys():
         require_everything(recordings, theatre.steps, cases)
     if WANTED != SAMPLE:
         own = BESIDE if len(recordings) > 1 else recordings.keys()
         cases = [case for case in cases if case.scenario in own]
-    picked = chosen(cases, WANTED, BUDGET)
+    faults = {(case.step.kind, case.action) for case in cases}
+    picked = chosen(cases, WANTED, len(faults) if part == sampling.ALL else BUDGET)
     if not picked:
         pytest.skip(f"{WHICH}: none of {len(cases)} cases is {WANTED!r}")
     results = Results(os.environ.get(RESULTS), unit)
@@ -90,6 +99,14 @@ def test_every_step(
         f"{line['case']}: {line['problem']}" for line in results.lines if line["problem"]
     ] == []
     assert theatre.audited[audited:] == []
+
+
+def in_turn(part: str) -> Sequence[str]:
+    """Return the scenario that the sample of a commit has beside those of each sample."""
+    if WANTED != SAMPLE or part != sampling.ALL:
+        return ()
+    others = [name for name in SCENARIOS if name not in {*FEW, *BESIDE}]
+    return tuple(sampling.sample(others, len(others), sampling.commit()))
 
 
 def cases_in(recordings: Mapping[str, Sequence[Step]]) -> list[Case]:

@@ -119,7 +119,8 @@ class SeenVolume:
     server_uuid: str | None = None
     """For a config drive: the server in its name."""
     ours: bool = False
-    """For a disk whose VMID has no VM: a task of our token on record made it."""
+    """For a disk whose VMID has no VM, or one that was never finished: a task of our token on
+    record made it."""
 
 
 @dataclass(frozen=True)

@@ -296,6 +296,7 @@ def filled(remedy: str, finding: Finding) -> str:
     project = evidence.get("project")
     # marks are a command, and the dots stand for what a person writes
     words |= {"marks": str(evidence.get("marks")), "project": quote(project) if project else "…"}
+    words["frees"] = "".join(f" && pvesm free {quote(one)}" for one in evidence.get("disks", ()))
     return remedy.format(**words)
 
 

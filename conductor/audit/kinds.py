@@ -125,7 +125,7 @@ KINDS: Mapping[str, Kind] = {
             Severity.LEAK,
             Verb.REPORT,
             "none that a token could act on: only root clears its lock",
-            "as root on {node}: qm unlock {vmid} && qm destroy {vmid} --purge",
+            "as root on {node}: qm unlock {vmid} && qm destroy {vmid} --purge{frees}",
             destroys=True,
         ),
         Kind(

@@ -209,7 +209,18 @@ def _half_made(facts: Facts, cluster: str, vm: SeenVm) -> Finding:
     journal = sorted(facts.journal.get((cluster, vm.vmid), ()))
     maker = f"made by our task {vm.maker}" if vm.maker else "no task of ours is on record"
     text = f"A VM that was never finished carries the lock '{vm.lock}'; {maker}."
-    return _finding("vm_half_made", cluster, vm, text, server=journal[-1] if journal else None)
+    found = _finding("vm_half_made", cluster, vm, text, server=journal[-1] if journal else None)
+    return replace(found, evidence={**found.evidence, "disks": _unnamed_disks(facts, cluster, vm)})
+
+
+def _unnamed_disks(facts: Facts, cluster: str, vm: SeenVm) -> list[str]:
+    """Return our disks that a half-made VM doesn't name: `qm destroy` leaves them."""
+    named = {one.volid for one in vm.drives or ()}
+    return sorted(
+        one.volid
+        for one in facts.inventories[cluster].volumes
+        if one.vmid == vm.vmid and one.ours and one.node == vm.node and one.volid not in named
+    )
 
 
 def _template(facts: Facts, cluster: str, vm: SeenVm, *, recorded: str | None) -> Finding | None:

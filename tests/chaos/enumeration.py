@@ -73,6 +73,9 @@ OFF_ITS_HOST: Options = {
 
 _STEPS = sa.select(schema.operation_events.c.name).distinct()
 
+#: how what is left ends where root must act, and no server's fault speaks of it: a template whose
+#: maker was killed, without which the image was imported
+LOCKED = " is locked (create)"
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
 #: and where it is a config drive on a node's own storage
@@ -241,6 +244,9 @@ class Theatre:
             state = play.settled()
             self.stage.settle()
             problem = play.kept() or self.stage.clear_away()
+            if problem.endswith(LOCKED):
+                self.stage.follow_findings()
+                problem = self.stage.left()
             if problem and self._heals(problem, lost_node=len(self.stage.lost_nodes) > lost):
                 problem, healed = "", problem
         except Overdue as overdue:

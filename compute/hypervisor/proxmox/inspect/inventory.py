@@ -75,9 +75,10 @@ class InventoryReader:
             others = self._shared.strangers.look(strangers, self._used)
             found = [volume for part in volumes for volume in part]
             seen = [storages.with_lost(one, found) for one in seen]
-            found = storages.with_makers(
-                found, {int(one["vmid"]) for one in listed}, online, readers
-            )
+            # What a half-made VM doesn't name, Proxmox VE doesn't remove with it either.
+            shells = {one.vmid for one in seen if one.maker is not None and not one.lock_live}
+            present = {int(one["vmid"]) for one in listed} - shells
+            found = storages.with_makers(found, present, online, readers)
         for privilege in self._shared.snapshot.missing:
             self._unseen[f"The token lacks {privilege}: lists may be short."] = ""
         affinity, short, copied = self._affinity(), self._is_short(), self._replicas()

@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from common.messages.inventory import ClusterInventory, SeenReplica, SeenVm, SeenVolume
+from common.messages.inventory import (
+    ClusterInventory,
+    SeenDrive,
+    SeenReplica,
+    SeenVm,
+    SeenVolume,
+)
 from conductor.audit import losses
+from conductor.audit.auditor import filled
 from conductor.audit.came_back import LATE
 from conductor.audit.differences import differences
 from conductor.audit.facts import (
@@ -389,6 +396,22 @@ def test_a_shell_that_was_left() -> None:
     assert "no task of ours" in found(facts(a_vm(), bare))["vm_half_made"].cause
     live = dataclasses.replace(shell, lock_live=True)
     assert differences(facts(a_vm(), live)) == []
+
+
+def test_disks_that_a_shell_does_not_name_are_freed_with_it() -> None:
+    named, left = (a_volume(100_002, ours=True) for _ in range(2))
+    left = dataclasses.replace(left, volid="local:100002/vm-100002-disk-1.qcow2")
+    strange = dataclasses.replace(left, volid="local:100002/vm-100002-disk-2.qcow2", ours=False)
+    elsewhere = dataclasses.replace(left, volid="local:100002/vm-100002-disk-3.qcow2", node="pve2")
+    drives = (SeenDrive("scsi0", named.volid),)
+    shell = a_vm(100_002, None, lock="clone", maker="UPID:x", drives=drives)
+    seen = facts(a_vm(), shell, volumes=(named, left, strange, elsewhere))
+    one = found(seen)["vm_half_made"]
+    assert one.evidence["disks"] == [left.volid]
+    assert filled(str(KINDS["vm_half_made"].remedy), one) == (
+        "as root on pve1: qm unlock 100002 && qm destroy 100002 --purge"
+        f" && pvesm free {left.volid}"
+    )
 
 
 def test_a_stuck_lock() -> None:
@@ -872,12 +895,10 @@ def test_an_operation_that_an_operator_has_wait_is_none_of_them() -> None:
 
 
 def test_every_remedy_can_be_filled_in() -> None:
-    words = dict.fromkeys(("vmid", "node", "cluster", "server", "subject", "volid"), "x")
-    words |= dict.fromkeys(("storage", "marks", "mac", "bridge", "vlan"), "x")
-    words |= dict.fromkeys(("volume", "snapshot", "option", "project", "vnet"), "x")
+    empty = Finding("k", "s", "cause", True, WEB, "c1", "pve1", 100_001, {})
     for kind in KINDS.values():
         for remedy in (kind.remedy, kind.doubt):
-            assert remedy is None or remedy.format(**words)
+            assert remedy is None or filled(remedy, empty)
         assert kind.proof
     assert set(KINDS) >= BY_CONFIG | BY_FIREWALL | LEFT_BEHIND
 

@@ -181,12 +181,10 @@ class Stage(Cloud):
     def cut(self, seconds: float = 1.0) -> None:
         """No message passes for so long."""
         self.proxy.cut()
-
-        def mend() -> None:
-            threading.Event().wait(seconds)
-            self.proxy.mend()
-
-        self.later(mend)
+        # Not the stagehands: what they start may wait for the broker.
+        mender = threading.Timer(seconds, self.proxy.mend)
+        mender.daemon = True
+        mender.start()
 
     def restart_broker(self, seconds: float = 1.0) -> None:
         """Stop the broker, and start it after so long: only durable queues are left."""

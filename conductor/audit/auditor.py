@@ -48,6 +48,8 @@ LOG = logger(__name__)
 LEASE = "audit"
 #: a requested audit tries again after this while another conductor runs one
 ASKED_SECONDS = 1.0
+#: how often a conductor looks for requests whose conductor has died
+LOOK_SECONDS = 20.0
 #: how long an audit waits until what it began to remove is gone
 HEAL_SECONDS = 60.0
 #: tries of the periodic audit to heal one finding; a requested audit always tries
@@ -76,9 +78,10 @@ class Auditor:
         self._stopped = threading.Event()
         self._asked = False
         interval = self._options.audit_interval_seconds
-        self._due_at = time.monotonic() + interval
+        self._due_at: float = time.monotonic() + interval
         self._periodic = Periodics("audit", cloud.store, cloud.name)
-        self._periodic.add(Periodic(LEASE, interval, self._look_for_work), after=interval)
+        first = min(LOOK_SECONDS, interval)
+        self._periodic.add(Periodic(LEASE, interval, self._look_for_work), after=first)
 
     def start(self) -> None:
         """Begin to check whether an audit is due; the first is after one interval."""
@@ -100,14 +103,25 @@ class Auditor:
 
     def _look_for_work(self) -> float:
         """Run what is due; return the seconds until the next check."""
+        if not self._is_needed():
+            return self._until_next()
         failed = False
         try:
             self.turn()
         except Exception:
             LOG.exception("The audit failed; trying again later.")
             failed = True
-        soon = self._asked or failed
-        return ASKED_SECONDS if soon else max(0.0, self._due_at - time.monotonic())
+        return ASKED_SECONDS if self._asked or failed else self._until_next()
+
+    def _is_needed(self) -> bool:
+        """Return whether an audit is due or requested, also of a conductor that has died."""
+        if self._asked or time.monotonic() >= self._due_at:
+            return True
+        with self._cloud.store.read() as connection:
+            return store.unfinished(connection)
+
+    def _until_next(self) -> float:
+        return min(LOOK_SECONDS, max(0.0, self._due_at - time.monotonic()))
 
     def turn(self) -> None:
         """Run every audit that is requested or due, unless another conductor runs one."""
@@ -121,7 +135,7 @@ class Auditor:
             self._asked = False
             while not self._stopped.is_set():
                 with self._cloud.store.read() as connection:
-                    asked, last = store.waiting(connection), store.last_begun(connection)
+                    asked, last = store.unfinished(connection), store.last_begun(connection)
                 if not asked and last is not None and last > clock.after(-0.9 * interval):
                     return
                 self._run(asked=asked)

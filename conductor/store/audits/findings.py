@@ -60,6 +60,13 @@ def waiting(connection: sa.Connection) -> bool:
     return connection.execute(query).first() is not None
 
 
+def unfinished(connection: sa.Connection) -> bool:
+    """Return whether an audit waits, or runs: to the lease's owner, who runs none, one whose
+    conductor died."""
+    query = sa.select(audits.c.id).where(audits.c.state.in_((QUEUED, RUNNING))).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def last_begun(connection: sa.Connection) -> datetime.datetime | None:
     """Return when the last audit began."""
     found: datetime.datetime | None = connection.execute(

@@ -21,6 +21,7 @@ from conductor.audit.gather import Gatherer
 from conductor.audit.heal import Healer
 from conductor.audit.restoring.restorer import Restorer
 from conductor.engine.periodic import LEASE_SECONDS
+from conductor.store.audits.findings import request
 from conductor.store.ledger import process_leases
 from db import schema
 from tests.functional.conductor.harness import World
@@ -527,6 +528,27 @@ def test_an_audit_whose_conductor_died_is_ended_by_the_next(
     world.conductor.audits.begin_audit(world.ctxt)
     world.conductor.auditor.turn()
     assert [row.state for row in world.rows(schema.audits)] == ["failed", "done"]
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_an_audit_that_was_requested_of_a_conductor_that_died_is_not_forgotten(
+    world: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr("conductor.audit.auditor.LOOK_SECONDS", 0.05)
+    cloud, runner = world.conductor.cloud, world.conductor.runner
+    gatherer = Gatherer(cloud)
+    restorer = Restorer(cloud, gatherer, runner)
+    other = Auditor(cloud, gatherer, Healer(cloud, runner), restorer)
+    world.conductor.store.run(lambda c: request(c, "req-1"))
+    begun = schema.audits.update().values(state=state, started_at=clock.after(-1))
+    world.conductor.store.run(lambda c: c.execute(begun))
+    lease(world, "dead", 0.2)
+    other.start()
+    try:
+        ends = ["done"] if state == "queued" else ["failed", "done"]
+        eventually(lambda: [row.state for row in world.rows(schema.audits)] == ends, 10)
+    finally:
+        other.stop()
 
 
 def test_the_auditor_runs_what_is_asked_and_what_is_due(world: World, cluster: Cluster) -> None:

@@ -3,11 +3,12 @@
 Until the agent was allowed to start the VM; then that may run, and the build waits for the agent.
 The agent continues in the end, and what it had made for a build that left it is removed.
 
-An audit names an agent that stands still, and doesn't wait for it as long as for a large cluster.
+An audit names an agent that stands still, and waits for one that is only slow.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ import sqlalchemy as sa
 
 from common.messages.tenures import worker_of
 from common.resources.states import InternalAction
+from common.rpc import SILENT_SECONDS
 from db import schema
 from tests.chaos.director import AFTER, BEFORE, MESSAGE, PROXMOX, Order, Step
 from tests.chaos.stage import Plan, Stage, stage
@@ -131,6 +133,19 @@ def test_an_audit_names_an_agent_that_stands_still(cloud: Stage) -> None:
     assert unseen.startswith(f"Cluster {cluster} can't be looked at: "), report
     assert (report["complete"], report["looked_at"]["clusters"]) == (False, 1)
     assert cloud.until(lambda: cloud.audited()["complete"])
+
+
+def test_an_audit_waits_for_an_agent_that_is_only_slow(cloud: Stage) -> None:
+    seconds = 0.7 * SILENT_SECONDS * cloud.plan.speed
+    for path in ("/cluster/status$", "/cluster/replication$"):  # one after the other
+        cloud.simulator.fault(action="slow", path=path, seconds=seconds, times=0)
+    asked = time.monotonic()
+    try:
+        report = cloud.audited()
+    finally:
+        cloud.calm()
+    assert time.monotonic() - asked > SILENT_SECONDS
+    assert (report["complete"], report["looked_at"]["clusters"]) == (True, 2)
 
 
 def waiting(cloud: Stage) -> list[Any]:

@@ -119,7 +119,7 @@ class SeenVolume:
     server_uuid: str | None = None
     """For a config drive: the server in its name."""
     ours: bool = False
-    """For a disk whose VMID has no VM, or one that was never finished: a task of our token on
+    """For a disk whose VMID has no VM, or a VM that was never finished: a task of our token on
     record made it."""
 
 

@@ -3,7 +3,7 @@
 Until the agent was allowed to start the VM; then that may run, and the build waits for the agent.
 The agent continues in the end, and what it had made for a build that left it is removed.
 
-An audit names an agent that stands still, and waits for one that is only slow.
+An audit names an agent that stands still, and waits for an agent that is only slow.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class VolumeReader:
         online: Collection[str],
         readers: concurrent.futures.Executor,
     ) -> list[SeenVolume]:
-        """Return the volumes; those without a VM, or of one that was never finished, with whether
-        a task of ours made them.
+        """Return the volumes; those without a VM, or of a VM that was never finished, with
+        whether a task of ours made them.
 
         A bounded number of random VMIDs is checked each time, so that the number of calls is
         bounded however many volumes there are.

@@ -70,17 +70,23 @@ class Auditor:
     """Runs this conductor's audits."""
 
     def __init__(
-        self, cloud: Cloud, gatherer: Gatherer, healer: Healer, restorer: Restorer
+        self,
+        cloud: Cloud,
+        gatherer: Gatherer,
+        healer: Healer,
+        restorer: Restorer,
+        look_seconds: float = LOOK_SECONDS,
     ) -> None:
+        """``look_seconds``: how often it looks for requests whose conductor has died."""
         self._cloud, self._gatherer, self._healer = cloud, gatherer, healer
-        self._restorer = restorer
+        self._restorer, self._look_seconds = restorer, look_seconds
         self._options = cloud.conf.conductor
         self._stopped = threading.Event()
         self._asked = False
         interval = self._options.audit_interval_seconds
         self._due_at: float = time.monotonic() + interval
         self._periodic = Periodics("audit", cloud.store, cloud.name)
-        first = min(LOOK_SECONDS, interval)
+        first = min(look_seconds, interval)
         self._periodic.add(Periodic(LEASE, interval, self._look_for_work), after=first)
 
     def start(self) -> None:
@@ -121,7 +127,7 @@ class Auditor:
             return store.unfinished(connection)
 
     def _until_next(self) -> float:
-        return min(LOOK_SECONDS, max(0.0, self._due_at - time.monotonic()))
+        return min(self._look_seconds, max(0.0, self._due_at - time.monotonic()))
 
     def turn(self) -> None:
         """Run every audit that is requested or due, unless another conductor runs one."""

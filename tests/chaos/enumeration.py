@@ -73,8 +73,8 @@ OFF_ITS_HOST: Options = {
 
 _STEPS = sa.select(schema.operation_events.c.name).distinct()
 
-#: how what is left ends where root must act, and no server's fault speaks of it: a template whose
-#: maker was killed, without which the image was imported
+#: the end of a difference that only root can remove: a half-made template. Only an audit names it,
+#: as its image is imported instead, and no build fails
 LOCKED = " is locked (create)"
 #: how what is left begins where it is a claim
 CLAIM = "allocation of "
@@ -244,7 +244,7 @@ class Theatre:
             state = play.settled()
             self.stage.settle()
             problem = play.kept() or self.stage.clear_away()
-            if problem.endswith(LOCKED):
+            if all(part.endswith(LOCKED) for part in problem.split("; ")):
                 self.stage.follow_findings()
                 problem = self.stage.left()
             if problem and self._heals(problem, lost_node=len(self.stage.lost_nodes) > lost):

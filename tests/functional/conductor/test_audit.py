@@ -532,13 +532,12 @@ def test_an_audit_whose_conductor_died_is_ended_by_the_next(
 
 @pytest.mark.parametrize("state", ["queued", "running"])
 def test_an_audit_that_was_requested_of_a_conductor_that_died_is_not_forgotten(
-    world: World, cluster: Cluster, monkeypatch: pytest.MonkeyPatch, state: str
+    world: World, cluster: Cluster, state: str
 ) -> None:
-    monkeypatch.setattr("conductor.audit.auditor.LOOK_SECONDS", 0.05)
     cloud, runner = world.conductor.cloud, world.conductor.runner
     gatherer = Gatherer(cloud)
     restorer = Restorer(cloud, gatherer, runner)
-    other = Auditor(cloud, gatherer, Healer(cloud, runner), restorer)
+    other = Auditor(cloud, gatherer, Healer(cloud, runner), restorer, look_seconds=0.05)
     world.conductor.store.run(lambda c: request(c, "req-1"))
     begun = schema.audits.update().values(state=state, started_at=clock.after(-1))
     world.conductor.store.run(lambda c: c.execute(begun))
